@@ -13,12 +13,8 @@ BLOCKS = []  # one entry for each block that is open; the first holds the limits
 
 @lru_cache(1)
 def controller(modules):
-    """Return what sets the threads of the libraries that are loaded, looked for anew when the
-    number of imported modules has changed: that takes milliseconds.
-
-    Parameters
-    ----------
-    modules : int
+    """Return what sets the threads of the libraries that are loaded, looked for anew when the number of imported
+    modules has changed: that takes milliseconds.
     """
     from threadpoolctl import ThreadpoolController
 

@@ -11,9 +11,7 @@ FAR = 1e15  # coordinates beyond it mean nothing
 def rises(axis):
     """Whether coordinates rise by steps that differences and quotients resolve: bool.
 
-    Parameters
-    ----------
-    axis : (n,) array
+    `axis` (n,).
     """
     return bool(np.isfinite(axis).all() and (np.abs(axis) <= FAR).all() and (np.diff(axis) >= ALONE).all())
 
@@ -21,20 +19,8 @@ def rises(axis):
 def weights(axis, at, beyond=np.inf):
     """Return indices before and after places, and the weight of the point after.
 
-    Parameters
-    ----------
-    axis : (n,) array
-        Rising.
-    at : array_like
-    beyond : float
-        Steps outside the axis up to which places take the value of its end; further out the weight
-        is nan.
-
-    Returns
-    -------
-    before, after : ndarray of int
-    weight : ndarray
-        0 to 1.
+    `axis` (n,): rising; `beyond`: steps outside the axis up to which places take the value of its end; further out the
+    weight is nan. Returns before, after ndarray of int; weight ndarray: 0 to 1.
     """
     before = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, max(len(axis) - 2, 0))
     after = np.minimum(before + 1, len(axis) - 1)

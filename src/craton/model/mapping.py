@@ -46,17 +46,8 @@ PROBES = 65  # places per axis at which it is asked whether a file covers the bo
 def system_of(data, stated=None):
     """Return the reference system of the coordinates of a file; None where it has none.
 
-    Parameters
-    ----------
-    data : xarray.DataArray or Dataset
-        Its attribute ``crs_wkt`` (and of an rfile ``crs_azimuth``, ``crs_origin``), a variable with
-        ``crs_wkt`` (CF, GDAL), or coordinates in degrees.
-    stated : str, optional
-        What the scenario says.
-
-    Returns
-    -------
-    System or None
+    `data`: its attribute ``crs_wkt`` (and of an rfile ``crs_azimuth``, ``crs_origin``), a variable with ``crs_wkt``
+    (CF, GDAL), or coordinates in degrees; `stated`: what the scenario says.
     """
     definition = stated or data.attrs.get("crs_wkt")
     if definition is not None:
@@ -71,12 +62,7 @@ def system_of(data, stated=None):
 
 
 def on_degrees(data):
-    """Whether the dimensions of a file are longitude and latitude, by their names or units: bool.
-
-    Parameters
-    ----------
-    data : xarray.DataArray or Dataset
-    """
+    """Whether the dimensions of a file are longitude and latitude, by their names or units: bool."""
     return any(
         str(dim).lower() in ON_EARTH
         or dim in data.coords
@@ -120,13 +106,7 @@ def coordinates(frame, system, x, y):
 
     Longitudes are within 180 degrees of the reference of the box.
 
-    Parameters
-    ----------
-    frame : Frame
-    system : System
-        Reference system of the file.
-    x, y : array_like
-        m.
+    `system`: reference system of the file; `x`, `y` in m.
     """
     x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
     c, s = math.cos(math.radians(frame.azimuth)), math.sin(math.radians(frame.azimuth))
@@ -199,17 +179,8 @@ class Raster:
     def window(self, rows, columns):
         """Part of the file that some nodes need, and the indices and weights that interpolate it.
 
-        Parameters
-        ----------
-        rows, columns : slice
-            Of the nodes.
-
-        Returns
-        -------
-        ranges : ((int, int), (int, int))
-            First and one past the last index along x and y of the file.
-        stencil : tuple
-            For `interpolated`.
+        `rows`, `columns`: of the nodes. Returns ranges ((int, int), (int, int)): first and one past the last index
+        along x and y of the file; stencil tuple: for `interpolated`.
         """
         ranges, stencil = [], []
         for name, places in zip("xy", self.places):
@@ -224,12 +195,7 @@ class Raster:
 def interpolated(plane, stencil):
     """Values at nodes, bilinear; nan where a value that counts is missing.
 
-    Parameters
-    ----------
-    plane : (rows, columns) array
-        Of the file.
-    stencil : tuple
-        From `Raster.window`.
+    `plane` (rows, columns): of the file; `stencil`: from `Raster.window`.
     """
     (i, p, u), (j, q, v) = stencil
 
@@ -245,22 +211,9 @@ def interpolated(plane, stencil):
 def raster(data, frame, system, name, beyond):
     """Return the `Raster` of a file for a box; nothing of its values is read.
 
-    Parameters
-    ----------
-    data : xarray.DataArray or Dataset
-    frame : Frame
-    system : System
-        Reference system of its coordinates.
-    name : str
-        Of the file, for messages.
-    beyond : float
-        Steps of the file by which the box may reach beyond its outermost points.
-
-    Raises
-    ------
-    FileError
-        Dimensions that cannot be understood, or a file that does not cover the box: says how much
-        is missing.
+    `system`: reference system of its coordinates; `name`: of the file, for messages; `beyond`: steps of the file by
+    which the box may reach beyond its outermost points. Raises FileError: dimensions that cannot be understood, or a
+    file that does not cover the box: says how much is missing.
     """
     axes = [_axis(data, axis, frame, system, name) for axis in "uv"]
     limits = None if frame.x is None else _covered(axes, frame, system, name, beyond)

@@ -39,13 +39,10 @@ class Chunk(Planet):
         return (self.directions,)
 
     def directions(self, xi, eta):
-        """Return unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono
-        & Paolucci 1996): tan xi, tan eta, 1.
+        """Return unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996):
+        tan xi, tan eta, 1.
 
-        Parameters
-        ----------
-        xi, eta : array_like
-            Radians.
+        `xi`, `eta` in radians.
         """
         return self._directions(np.tan(xi), np.tan(eta))
 
@@ -54,13 +51,9 @@ class Chunk(Planet):
         return np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1) / np.sqrt(1 + x**2 + y**2)[..., None]
 
     def angles(self, xyz):
-        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan
-        behind it.
+        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan behind it.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         x, y, z = np.moveaxis(np.asarray(xyz, float), -1, 0)
         z = np.where(z > 0, z, np.nan)
@@ -69,10 +62,7 @@ class Chunk(Planet):
     def inside(self, xyz):
         """Return true for positions (..., 3) between the chunk's sides, its bottom and the ground.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         xi, eta = self.angles(xyz)
         with np.errstate(invalid="ignore"):
@@ -82,13 +72,9 @@ class Chunk(Planet):
         return within & self.deep_enough(xyz)
 
     def beyond(self, xyz):
-        """Say why a position that is neither too high nor too deep is not in the chunk; "" where it
-        is.
+        """Say why a position that is neither too high nor too deep is not in the chunk; "" where it is.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         xi, eta = (np.degrees(a) for a in self.angles(xyz))
         half = np.degrees(self.widths) / 2
@@ -99,15 +85,9 @@ class Chunk(Planet):
     # --- parts ------------------------------------------------------------------------------------
 
     def slices(self, xi=1, eta=1):
-        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom,
-        xi fastest: (n, 4).
+        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom, xi fastest: (n, 4).
 
-        Parameters
-        ----------
-        xi : int
-            Slices along xi.
-        eta : int
-            Slices along eta.
+        `xi`: slices along xi; `eta`: slices along eta.
         """
         return self.stack.slices(xi, eta)
 
@@ -129,12 +109,10 @@ class Chunk(Planet):
         return nodes, radius
 
     def unrolled(self, places):
-        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m,
-        in any part alike; and the extent.
+        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m, in any part alike;
+        and the extent.
 
-        Parameters
-        ----------
-        places : (m, 3) array
+        `places` (m, 3).
         """
         stack = self.stack
         edges = [w / (QUARTERS * n) * self.model.radius for w, n in zip(self.widths, stack.count)]
@@ -154,13 +132,7 @@ class Chunk(Planet):
     def slice_of(self, part, xi=1, eta=1):
         """Return number of the slice that each element of a part lies in: (ne,) int32.
 
-        Parameters
-        ----------
-        part : Part
-        xi : int
-            Slices along xi.
-        eta : int
-            Slices along eta.
+        `xi`: slices along xi; `eta`: slices along eta.
         """
         windows = self.slices(xi, eta)
         i, j, _ = np.moveaxis(part.centres(), -1, 0)
@@ -311,21 +283,8 @@ def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
     """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see
     `chunk_layers.stack`.
 
-    Parameters
-    ----------
-    radii : array_like
-        m, rising.
-    sizes : chunk_layers.Sizes
-    wide : tuple of float
-        Angles along xi and eta, radians.
-    elements : tuple of int or None
-        Along xi and eta at the surface.
-    doubling_radii : sequence of float or None
-        m; None to choose them.
-    slices : tuple of int
-        Along xi and eta.
-    axes : int
-        Axes along which elements double.
+    `radii` in m, rising; `wide`: angles along xi and eta, radians; `elements`: along xi and eta at the surface;
+    `doubling_radii` in m; None to choose them; `slices`: along xi and eta; `axes`: axes along which elements double.
     """
     count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more

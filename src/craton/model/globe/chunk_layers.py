@@ -42,21 +42,15 @@ class Sizes:
     def largest(self, bottom, top):
         """Longest edge allowed between two radii, m.
 
-        Parameters
-        ----------
-        bottom, top : float
-            Radius, m.
+        `bottom`, `top`: radius, m.
         """
         return self.degree * self.period * self.model.slowest(bottom, top) / self.points
 
     def angles(self, radii):
-        """Longest edge allowed anywhere below each of some rising radii down to the first, over the
-        radius of its place: radians.
+        """Longest edge allowed anywhere below each of some rising radii down to the first, over the radius of its
+        place: radians.
 
-        Parameters
-        ----------
-        radii : array_like
-            m, rising.
+        `radii` in m, rising.
         """
         below, above = (
             np.where(vs > 0, vs, vp) / radii
@@ -68,21 +62,11 @@ class Sizes:
 
 
 def sections(model, bottom, extra=()):
-    """Radii (m), rising, on which element faces lie: the bottom, discontinuities above it, further
-    ones asked for, the surface.
+    """Radii (m), rising, on which element faces lie: the bottom, discontinuities above it, further ones asked for, the
+    surface.
 
-    Parameters
-    ----------
-    model : RadialModel
-    bottom : float
-        Radius, m.
-    extra : sequence of float
-        Further radii, m.
-
-    Raises
-    ------
-    ValueError
-        A bottom or further radius that is not within the model.
+    `bottom`: radius, m; `extra`: further radii, m. Raises ValueError: a bottom or further radius that is not within the
+    model.
     """
     for r in (bottom, *extra):
         if not model.knots[0] <= r < model.radius or r <= 0:
@@ -97,15 +81,8 @@ def sections(model, bottom, extra=()):
 def surface_elements(widths, sizes, bottom, period_given, elements, multiple):
     """Elements (nx, ny) at the surface, multiples of `multiple`.
 
-    Parameters
-    ----------
-    widths : (2,)
-        Radians.
-    sizes : Sizes
-    bottom : float
-        Of the uppermost section, m.
-    period_given : bool
-        Their number follows from the period; else it is `elements`.
+    `widths` (2,) in radians; `bottom`: of the uppermost section, m; `period_given`: their number follows from the
+    period; else it is `elements`.
     """
     if not period_given:
         return tuple(elements)
@@ -114,18 +91,11 @@ def surface_elements(widths, sizes, bottom, period_given, elements, multiple):
 
 
 def automatic(radii, sizes, angle, axes=2, factor=2):
-    """Radii, falling, m, at which elements may become `factor` times larger: where all below allows
-    it, and it is worth it.
+    """Radii, falling, m, at which elements may become `factor` times larger: where all below allows it, and it is worth
+    it.
 
-    Parameters
-    ----------
-    radii : array
-        Of sections, rising.
-    sizes : Sizes
-    angle : float
-        Width of elements at the surface, radians.
-    axes : int
-        How many layers growing takes, one for each axis: see `stack`.
+    `radii`: of sections, rising; `angle`: width of elements at the surface, radians; `axes`: how many layers growing
+    takes, one for each axis: see `stack`.
     """
     depths, top = [], radii[-1]
     looked = np.unique(np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(radii[:-1], radii[1:])]))
@@ -156,29 +126,11 @@ def _needed(width, axes, factor):
 def stack(radii, sizes, angle, doubling_radii, axes=2, factor=2):
     """Return the layers of a chunk, or of the chunks of a sphere.
 
-    Parameters
-    ----------
-    radii : array
-        Of sections, rising, m. The section of a `Layer` is its number among them, from below.
-    sizes : Sizes
-    angle : float
-        Largest width of elements at the surface, radians.
-    doubling_radii : sequence of float
-        Radii, falling, below which they become `factor` times larger; each goes on to the next
-        section where there is no room.
-    axes : int
-        Axes along which elements grow, one in each of as many layers: 2 of a chunk, 3 of the cube
-        around a sphere.
-
-    Returns
-    -------
-    tuple of Layer
-        From below; `width` has a number for each of the axes, and `axis` is one of them.
-
-    Raises
-    ------
-    ValueError
-        No room for a growth above the bottom.
+    `radii`: of sections, rising, m; the section of a `Layer` is its number among them, from below; `angle`: largest
+    width of elements at the surface, radians; `doubling_radii`: radii, falling, below which they become `factor` times
+    larger; each goes on to the next section where there is no room; `axes`: axes along which elements grow, one in each
+    of as many layers: 2 of a chunk, 3 of the cube around a sphere. Returns tuple of Layer: from below; `width` has a
+    number for each of the axes, and `axis` is one of them. Raises ValueError: no room for a growth above the bottom.
     """
     layers, width, waiting, last = [], (1,) * axes, list(doubling_radii), radii[-1]
     for n in range(len(radii) - 2, -1, -1):

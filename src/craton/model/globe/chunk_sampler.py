@@ -41,16 +41,11 @@ class ChunkSampler:
         return self.chunk.model.anisotropic
 
     def at(self, coordinates, centres=None, regions=None):
-        """Return the medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's
-        axes; see `sampling.at_nodes`.
+        """Return the medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's axes; see
+        `sampling.at_nodes`.
 
-        Parameters
-        ----------
-        coordinates : (ne, 3, n) array
-            m, of all nodes of each element; a node on a discontinuity takes the side on which its
-            element is.
-        centres, regions
-            Not used.
+        `coordinates` (ne, 3, n): m, of all nodes of each element; a node on a discontinuity takes the side on which its
+        element is; `centres`, `regions`: not used.
         """
         coordinates = np.ascontiguousarray(coordinates, float)
         xyz = np.moveaxis(coordinates, 1, -1)
@@ -69,17 +64,9 @@ class ChunkSampler:
         return out
 
     def uniform(self, z, centres, regions=None):
-        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not
-        known of any.
+        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any.
 
-        Parameters
-        ----------
-        z : (ne, n) array
-            m, up.
-        centres : (ne, 3) array
-            m.
-        regions : (ne,) array of int, optional
-            Number of each element's region.
+        `z` (ne, n) in m, up; `centres` (ne, 3) in m; `regions` (ne,) int: number of each element's region.
         """
         return np.zeros(len(z), bool)
 

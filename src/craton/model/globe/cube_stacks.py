@@ -97,13 +97,8 @@ class CubeStacks(Stack):
     def points(self, degree):
         """Return number of different GLL points, counted without a mesh.
 
-        Points of all sides, less those of the edges, which two sides have; plus those of the
-        corners, which three sides and three edges have. With fewer than six sides the edges and
-        corners that are there.
-
-        Parameters
-        ----------
-        degree : int
+        Points of all sides, less those of the edges, which two sides have; plus those of the corners, which three sides
+        and three edges have. With fewer than six sides the edges and corners that are there.
         """
         total = sum(stack.points(degree) for stack in self.stacks)
         normals = SIX[: self.sides, 2]
@@ -119,10 +114,7 @@ class CubeStacks(Stack):
     def keys(self, places):
         """Return number (int64) of each node from its place (..., 4): A, B, C, K.
 
-        Parameters
-        ----------
-        places : (..., 4) array
-            A, B, C, K.
+        `places` (..., 4): A, B, C, K.
         """
         a, b, c, k = np.moveaxis(places, -1, 0)
         n = QUARTERS * self.edge + 1
@@ -131,9 +123,7 @@ class CubeStacks(Stack):
     def places(self, keys):
         """Places (..., 4) of nodes from their numbers.
 
-        Parameters
-        ----------
-        keys : (m,) array of int64
+        `keys` (m,) int64.
         """
         n = QUARTERS * self.edge + 1
         rest, a = np.divmod(keys, n)
@@ -144,11 +134,7 @@ class CubeStacks(Stack):
     def on_cube(self, side, places):
         """Places (..., 4) from those (..., 3) on one side: I, J, K.
 
-        Parameters
-        ----------
-        side : int
-        places : (..., 3) array
-            I, J, K.
+        `places` (..., 3): I, J, K.
         """
         half = QUARTERS * self.edge // 2
         i, j, k = np.moveaxis(places, -1, 0)
@@ -158,30 +144,13 @@ class CubeStacks(Stack):
     def build(self, sides=None, window=None, block=None):
         """Elements of all, or of some sides, or of a window (x0, x1, y0, y1) of them.
 
-        Parameters
-        ----------
-        sides : sequence of int, optional
-            By default all, and the cube with them.
-        window : (4,) ints, optional
-            In elements of the top; by default a whole side.
-        block : (6,) ints, optional
-            Of the filled cube, limits x0, x1, y0, y1, z0, z1 in its own elements; by default all
-            with all sides, else nothing.
-
-        Returns
-        -------
-        elements : (ne, 27) int32 array
-            Lexicographic, into `keys`; side after side, layer after layer from below, the cube
-            last.
-        keys : (m,) int64 array
-            Number of each node, rising.
-        layers : (ne,) int32 array
-            Layer of each element; 0 in the cube.
-        faces : dict of str to (nf, 2) int32 arrays
-            Rows (element, local face): "top", "bottom" where the cube is not filled, and what other
-            sides of a stack no neighbour joins.
-        numbers : (ne,) array of int
-            Of each element in the part.
+        `sides`: by default all, and the cube with them; `window` (4,) ints: in elements of the top; by default a whole
+        side; `block` (6,) ints: of the filled cube, limits x0, x1, y0, y1, z0, z1 in its own elements; by default all
+        with all sides, else nothing. Returns elements (ne, 27) int32: lexicographic, into `keys`; side after side,
+        layer after layer from below, the cube last; keys (m,) int64: number of each node, rising; layers (ne,) int32:
+        layer of each element; 0 in the cube; faces dict of str to (nf, 2) int32: rows (element, local face): "top",
+        "bottom" where the cube is not filled, and what other sides of a stack no neighbour joins; numbers (ne,) int: of
+        each element in the part.
         """
         window = (0, self.edge, 0, self.edge) if window is None else window
         block = (0, self.inner) * 3 if sides is None and block is None else block or (0,) * 6

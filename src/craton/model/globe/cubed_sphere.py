@@ -57,24 +57,15 @@ class CubedSphere(Planet):
     def directions(self, xi, eta, chunk=0):
         """Return unit vectors (..., 3) at angles from the centre of one of the chunks, radians.
 
-        Parameters
-        ----------
-        xi, eta : array_like
-            Radians.
-        chunk : int
-            Number of the chunk.
+        `xi`, `eta` in radians; `chunk`: number of the chunk.
         """
         x, y = np.broadcast_arrays(np.tan(xi), np.tan(eta))
         return directed(np.stack([x, y, np.ones_like(x)], axis=-1) @ SIX[chunk] @ self.turn.T)[0]
 
     def inside(self, xyz):
-        """Return true for positions (..., 3) in one of the chunks, between the bottom and the
-        ground.
+        """Return true for positions (..., 3) in one of the chunks, between the bottom and the ground.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         return self.deep_enough(xyz) & self._aside(xyz)
 
@@ -88,13 +79,9 @@ class CubedSphere(Planet):
         return along[..., : self.all_chunks].max(axis=-1) >= along.max(axis=-1) - 1e-9
 
     def beyond(self, xyz):
-        """Say why a position that is neither too high nor too deep is in none of the chunks; ""
-        where it is in one.
+        """Say why a position that is neither too high nor too deep is in none of the chunks; "" where it is in one.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         return "" if self._aside(xyz) else f"in none of the {self.all_chunks} chunks of 90 degrees"
 
@@ -104,12 +91,9 @@ class CubedSphere(Planet):
         return self.positions(directions @ self.turn.T, radius), radius
 
     def unrolled(self, places):
-        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far
-        they reach.
+        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far they reach.
 
-        Parameters
-        ----------
-        places : (m, 4) array
+        `places` (m, 4).
         """
         return self._spherical(places) + self.model.radius, 2 * self.model.radius
 
@@ -149,10 +133,7 @@ class CubedSphere(Planet):
 def tangents(t):
     """tan of pi/4 times places from -1 to 1; the ends exactly.
 
-    Parameters
-    ----------
-    t : array_like
-        -1 to 1.
+    `t`: -1 to 1.
     """
     return np.where(np.abs(t) == 1, t, np.tan(np.pi / 4 * t))
 
@@ -160,10 +141,7 @@ def tangents(t):
 def outward(t):
     """Directions of places (..., 3) on the surface of the cube.
 
-    Parameters
-    ----------
-    t : (..., 3) array
-        -1 to 1.
+    `t` (..., 3): -1 to 1.
     """
     return directed(tangents(t))[0]
 
@@ -171,22 +149,16 @@ def outward(t):
 def surface(t):
     """Return the blended surface of the cube about the centre, R = 1.
 
-    Parameters
-    ----------
-    t : (..., 3) array
-        -1 to 1.
+    `t` (..., 3): -1 to 1.
     """
     return (1 - ROUND) * tangents(t) + ROUND * outward(t)
 
 
 def interpolated(t):
-    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus
-    the corners, each linearly weighted.
+    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus the corners, each
+    linearly weighted.
 
-    Parameters
-    ----------
-    t : (m, 3) array
-        -1 to 1.
+    `t` (m, 3): -1 to 1.
     """
     out = np.zeros_like(t)
     for ends in product((-1, 0, 1), repeat=3):

@@ -21,14 +21,7 @@ PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario
 def radial_model(model):
     """Return the `RadialModel` of a scenario's model.
 
-    Parameters
-    ----------
-    model : model of a scenario
-
-    Raises
-    ------
-    ScenarioError
-        A file that is no radial model.
+    Raises ScenarioError: a file that is no radial model.
     """
     if model.kind == "prem":
         return prem.prem(model.transverse, model.ocean)
@@ -38,20 +31,11 @@ def radial_model(model):
 
 
 def chunk_of(scenario, slices=(1, 1)):
-    """Return the `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and
-    eta, or its `CubedSphere`; without the mesh.
+    """Return the `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its
+    `CubedSphere`; without the mesh.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    slices : tuple of int
-        Along xi and eta.
-
-    Raises
-    ------
-    ScenarioError
-        A file that cannot be read, a bottom that the model does not reach, numbers of elements that
-        do not divide.
+    `slices`: along xi and eta. Raises ScenarioError: a file that cannot be read, a bottom that the model does not
+    reach, numbers of elements that do not divide.
     """
     spec = scenario.domain.chunk
     model = radial_model(scenario.model)
@@ -97,13 +81,8 @@ def _tried(key, how, remedy):
 
 
 def sampler(scenario, chunk):
-    """Return the `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds:
-    None without attenuation.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    chunk : Chunk or CubedSphere
+    """Return the `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without
+    attenuation.
     """
     over = perturbation(scenario.model)
     attenuation = scenario.model.attenuation
@@ -114,12 +93,7 @@ def sampler(scenario, chunk):
 
 
 def perturbation(model):
-    """Return what a model lays over its radial one, `emc.Geographic`, or None.
-
-    Parameters
-    ----------
-    model : radial model of a scenario
-    """
+    """Return what a model lays over its radial one, `emc.Geographic`, or None."""
     if model.perturbation is None:
         return None
     file, remedy = (model.perturbation.file, "it needs vp, vs, or their changes, on longitude, latitude, depth")
@@ -127,13 +101,8 @@ def perturbation(model):
 
 
 def share_covered(over, chunk):
-    """Return the part of a chunk's volume in which a perturbation has values, from `LATTICE` points
-    along each of its axes.
-
-    Parameters
-    ----------
-    over : emc.Geographic
-    chunk : Chunk or CubedSphere
+    """Return the part of a chunk's volume in which a perturbation has values, from `LATTICE` points along each of its
+    axes.
     """
     middles = (np.arange(LATTICE) + 0.5) / LATTICE
     xi, eta = np.meshgrid(*(w * (middles - 0.5) for w in chunk.widths))
@@ -146,12 +115,8 @@ def share_covered(over, chunk):
 
 
 def reference(attenuation):
-    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if
-    the band holds it, else its middle.
-
-    Parameters
-    ----------
-    attenuation : attenuation table of a scenario
+    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it,
+    else its middle.
     """
     low, high = attenuation.band
     stated_at = attenuation.frequency or 1 / PERIOD
@@ -159,13 +124,8 @@ def reference(attenuation):
 
 
 def prepared(scenario, chunk):
-    """Return the `Prepared` of the whole chunk, and the scenario with the frequency at which the
-    sampler states speeds.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    chunk : Chunk or CubedSphere
+    """Return the `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states
+    speeds.
     """
     medium, frequency = sampler(scenario, chunk)
     part = chunk.part().local()
@@ -173,18 +133,10 @@ def prepared(scenario, chunk):
 
 
 def prepared_slice(scenario, chunk, grid, rank, columns):
-    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements
-    around it; no rank builds the whole mesh.
+    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds
+    the whole mesh.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    chunk : Chunk or CubedSphere
-    grid : tuple of int
-        Slices along xi and eta.
-    rank : int
-    columns : int
-        Columns of the largest elements.
+    `grid`: slices along xi and eta; `columns`: columns of the largest elements.
     """
     medium, frequency = sampler(scenario, chunk)
     part = chunk.part(chunk.stack.around(chunk.slices(*grid)[rank], columns)).local()
@@ -192,19 +144,10 @@ def prepared_slice(scenario, chunk, grid, rank, columns):
 
 
 def slices_of(scenario, chunk, ranks):
-    """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where
-    all of them know the whole mesh.
+    """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where all of them know the
+    whole mesh.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    chunk : Chunk or CubedSphere
-    ranks : int
-
-    Raises
-    ------
-    ScenarioError
-        The chunk's largest elements cannot be shared among so many.
+    Raises ScenarioError: the chunk's largest elements cannot be shared among so many.
     """
     if chunk.all_chunks > 1:
         return None
@@ -213,18 +156,9 @@ def slices_of(scenario, chunk, ranks):
 
 
 def arrangement(stack, ranks):
-    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares
-    least.
+    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
 
-    Parameters
-    ----------
-    stack : Stack or CubeStacks
-    ranks : int
-
-    Raises
-    ------
-    ScenarioError
-        The chunk's largest elements cannot be shared among so many.
+    Raises ScenarioError: the chunk's largest elements cannot be shared among so many.
     """
     columns = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
     pairs = [
@@ -241,13 +175,7 @@ def arrangement(stack, ranks):
 
 
 def refuse_ranks(ranks, stack):
-    """Refuse more ranks than there are columns of the largest elements.
-
-    Parameters
-    ----------
-    ranks : int
-    stack : Stack or CubeStacks
-    """
+    """Refuse more ranks than there are columns of the largest elements."""
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
     message = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
     remedy = (
@@ -258,12 +186,8 @@ def refuse_ranks(ranks, stack):
 
 
 def middle_edge(chunk):
-    """Median length of the elements' edges as designed, m, each layer's at its middle in the
-    chunk's centre: for any part the same.
-
-    Parameters
-    ----------
-    chunk : Chunk or CubedSphere
+    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any
+    part the same.
     """
     lengths, counts = [], []
     for layer, count in zip(chunk.stack.layers, chunk.stack.counts):
@@ -277,14 +201,9 @@ def middle_edge(chunk):
 
 
 def at_frequency(scenario, frequency):
-    """Return a scenario whose attenuation has its reference at a frequency, Hz; the same one for
-    None.
+    """Return a scenario whose attenuation has its reference at a frequency, Hz; the same one for None.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    frequency : float or None
-        Hz.
+    `frequency` in Hz.
     """
     if frequency is None:
         return scenario
@@ -293,15 +212,10 @@ def at_frequency(scenario, frequency):
 
 
 def shortest_period(chunk, degree, points):
-    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in
-    each section of a chunk, as designed.
+    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a
+    chunk, as designed.
 
-    Parameters
-    ----------
-    chunk : Chunk or CubedSphere
-    degree : int
-    points : float
-        GLL points per wavelength.
+    `points`: GLL points per wavelength.
     """
     widths = [w / n for w, n in zip(chunk.widths, chunk.stack.count)]
     worst = 0.0
@@ -314,12 +228,7 @@ def shortest_period(chunk, degree, points):
 
 
 def layers_in_words(chunk):
-    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str.
-
-    Parameters
-    ----------
-    chunk : Chunk or CubedSphere
-    """
+    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str."""
     rows, radius = [], chunk.model.radius
     for section in range(len(chunk.radii) - 2, -1, -1):
         section_layers = [layer for layer in chunk.stack.layers if layer.section == section]

@@ -54,21 +54,14 @@ class Geographic:
     taken: tuple = ()
 
     def laid_over(self, values, longitude, latitude, depth):
-        """Properties of a radial model (8, ...) (`properties.NAMES`) with this one's where it has
-        values, at places of their shape.
+        """Properties of a radial model (8, ...) (`properties.NAMES`) with this one's where it has values, at places of
+        their shape.
 
-        Values that are given replace those of the radial model, changes multiply them. Outside the
-        file's region, and in its gaps, the radial model stays as it is; between points it is linear
-        in longitude, latitude and depth. A fluid stays one.
+        Values that are given replace those of the radial model, changes multiply them. Outside the file's region, and
+        in its gaps, the radial model stays as it is; between points it is linear in longitude, latitude and depth. A
+        fluid stays one.
 
-        Parameters
-        ----------
-        values : (8, ...) array
-            Of `properties.NAMES`.
-        longitude, latitude : array_like
-            Degrees.
-        depth : array_like
-            m below the ground.
+        `values` (8, ...): of `properties.NAMES`; `longitude`, `latitude` in degrees; `depth` in m below the ground.
         """
         out, place = np.array(values, float), self._place(longitude, latitude, depth)
         solid = out[1] > 0
@@ -83,12 +76,7 @@ class Geographic:
     def covered(self, longitude, latitude, depth):
         """Whether the file has a value of anything at places; boolean of their shape.
 
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        depth : array_like
-            m below the ground.
+        `longitude`, `latitude` in degrees; `depth` in m below the ground.
         """
         place = self._place(longitude, latitude, depth)
         fields = (*self.relative.values(), *self.absolute.values())
@@ -131,20 +119,11 @@ class Geographic:
 def read(path, scaling=None):
     """Return a `Geographic` from a netCDF file.
 
-    Parameters
-    ----------
-    path : path-like
-        With vp, vs, density (or vsv and vsh: their Voigt average sqrt((2 vsv^2 + vsh^2) / 3); vpv
-        and vph: sqrt((vpv^2 + 4 vph^2) / 5)), or dvp, dvs, drho in per cent or as a ratio, over
-        depth, latitude and longitude in any order.
-    scaling : dict, optional
-        Changes that the file does not give from those of vs: ``{"vp": 0.55, "rho": 0.33}`` is dlnvp
-        = 0.55 dlnvs.
-
-    Raises
-    ------
-    ValueError
-        A file that cannot be read or understood: says what it holds and what is wanted.
+    `path` path-like: with vp, vs, density (or vsv and vsh: their Voigt average sqrt((2 vsv^2 + vsh^2) / 3); vpv and
+    vph: sqrt((vpv^2 + 4 vph^2) / 5)), or dvp, dvs, drho in per cent or as a ratio, over depth, latitude and longitude
+    in any order; `scaling`: changes that the file does not give from those of vs: ``{"vp": 0.55, "rho": 0.33}`` is
+    dlnvp = 0.55 dlnvs. Raises ValueError: a file that cannot be read or understood: says what it holds and what is
+    wanted.
     """
     with io.read(path, "gridded model") as dataset:
         geographic = from_dataset(dataset, Path(path).name)
@@ -159,11 +138,7 @@ def read(path, scaling=None):
 def from_dataset(dataset, name="the dataset"):
     """Return a `Geographic` from an xarray.Dataset; see `read`.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    name : str
-        For messages.
+    `name`: for messages.
     """
     words = {str(n).lower(): n for n in dataset.variables}
     axes, values, order = _axes(dataset, words, name)

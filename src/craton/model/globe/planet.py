@@ -84,48 +84,28 @@ class Planet:
     def turned(self, x, y):
         """East and north of places x along xi and y along eta.
 
-        Parameters
-        ----------
-        x : array_like
-            Along xi.
-        y : array_like
-            Along eta.
+        `x`: along xi; `y`: along eta.
         """
         a = np.radians(self.azimuth)
         return np.cos(a) * x + np.sin(a) * y, np.cos(a) * y - np.sin(a) * x
 
     def straight(self, east, north):
-        """Return the way back.
-
-        Parameters
-        ----------
-        east, north : array_like
-        """
+        """Return the way back."""
         a = np.radians(self.azimuth)
         return np.cos(a) * east - np.sin(a) * north, np.cos(a) * north + np.sin(a) * east
 
     def positions(self, directions, r):
-        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions
-        (n, 3): flattened, with topography.
+        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions (n, 3): flattened,
+        with topography.
 
-        Parameters
-        ----------
-        directions : (n, 3) array
-            Unit vectors.
-        r : array_like
-            Radius in the spherical model, m.
+        `directions` (n, 3): unit vectors; `r`: radius in the spherical model, m.
         """
         return directions * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
 
     def distance(self, directions, r):
         """Distance from the Earth's centre of places at radius r of the spherical model, m.
 
-        Parameters
-        ----------
-        directions : (n, 3) array
-            Unit vectors.
-        r : array_like
-            Radius in the spherical model, m.
+        `directions` (n, 3): unit vectors; `r`: radius in the spherical model, m.
         """
         out = r * self.figure.factor(r, directions @ self.frame.pole) if self.figure else np.array(r, float)
         high = r > self.root
@@ -145,10 +125,7 @@ class Planet:
     def undone(self, xyz):
         """Radius, m, that positions (..., 3) had before flattening and topography.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         if self.spherical:
             return length(xyz)
@@ -161,10 +138,7 @@ class Planet:
     def ground(self, longitude, latitude):
         """Distance of the ground from the Earth's centre at places in degrees, m.
 
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
+        `longitude`, `latitude` in degrees.
         """
         directions = self.frame.direction(longitude, latitude).reshape(-1, 3)
         return self.distance(directions, np.full(len(directions), self.model.radius)).reshape(
@@ -172,49 +146,34 @@ class Planet:
         )
 
     def place(self, longitude, latitude, depth=0.0):
-        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the
-        line to the Earth's centre.
+        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the line to the Earth's
+        centre.
 
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        depth : array_like
-            m below the ground.
+        `longitude`, `latitude` in degrees; `depth` in m below the ground.
         """
         r = self.ground(longitude, latitude) - depth
         return self.frame.direction(longitude, latitude) * np.asarray(r)[..., None]
 
     def whereabouts(self, xyz):
-        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the
-        inverse of `place`.
+        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the inverse of `place`.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         longitude, latitude = self.frame.degrees(xyz)
         return longitude, latitude, self.ground(longitude, latitude) - np.linalg.norm(xyz, axis=-1)
 
     def axes(self, longitude, latitude):
-        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up
-        is radial on a sphere.
+        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up is radial on a
+        sphere.
 
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
+        `longitude`, `latitude` in degrees.
         """
         return self.frame.axes(longitude, latitude, normal=self.figure is not None)
 
     def deep_enough(self, xyz):
         """Return true for positions (..., 3) between the mesh's bottom and the ground.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         directions, height = directed(xyz)
         floor = self.distance(directions, np.full(height.shape, self.radii[0]))
@@ -252,10 +211,7 @@ class Part:
     def reordered(self, permutation):
         """Return the part with its elements in another order: new [i] = old number.
 
-        Parameters
-        ----------
-        permutation : (ne,) array of int
-            New [i] = old number.
+        `permutation` (ne,) int: new [i] = old number.
         """
         return replace(
             self,
@@ -278,22 +234,15 @@ class Part:
 def length(xyz):
     """Distance from the centre of positions (..., 3), m; quicker than a norm along the last axis.
 
-    Parameters
-    ----------
-    xyz : (..., 3) array
-        Positions, m.
+    `xyz` (..., 3): positions, m.
     """
     return np.sqrt(xyz[..., 0] ** 2 + xyz[..., 1] ** 2 + xyz[..., 2] ** 2)
 
 
 def directed(xyz):
-    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the
-    centre itself.
+    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the centre itself.
 
-    Parameters
-    ----------
-    xyz : (..., 3) array
-        Positions, m.
+    `xyz` (..., 3): positions, m.
     """
     xyz = np.asarray(xyz, float)
     height = length(xyz)

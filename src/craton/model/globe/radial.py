@@ -49,20 +49,10 @@ class RadialModel:
         return float(self.knots[-1])
 
     def piece(self, r, side="below"):
-        """Index of the piece that holds radii r, m; a radius on a knot takes the piece of that
-        side.
+        """Index of the piece that holds radii r, m; a radius on a knot takes the piece of that side.
 
-        Parameters
-        ----------
-        r : array_like
-            Radius, m.
-        side : str
-            ``"below"`` or ``"above"``: which values a discontinuity gives.
-
-        Raises
-        ------
-        ValueError
-            A radius outside the model by more than rounding.
+        `r`: radius, m; `side`: ``"below"`` or ``"above"``: which values a discontinuity gives. Raises ValueError: a
+        radius outside the model by more than rounding.
         """
         r, fuzz = np.asarray(r, float), 1e-9 * self.radius
         outside = (r < self.knots[0] - fuzz) | (r > self.knots[-1] + fuzz) | np.isnan(r)
@@ -75,13 +65,8 @@ class RadialModel:
     def parameters(self, r, side="below", piece=None, rows=slice(None)):
         """`PARAMETERS`, or some `rows` of them, at radii r (any shape), m: array (8, ...).
 
-        Parameters
-        ----------
-        r : array_like
-        side : "below" or "above"
-            Which values a discontinuity gives.
-        piece : array_like of int, optional
-            Piece to evaluate, in place of the one that holds r.
+        `side` "below" or "above": which values a discontinuity gives; `piece`: piece to evaluate, in place of the one
+        that holds r.
         """
         r = np.asarray(r, float)
         if piece is None and r.ndim == 2:
@@ -104,14 +89,10 @@ class RadialModel:
         return out
 
     def medium(self, r, lossy=True):
-        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`:
-        five arrays; losses 0 if not `lossy`.
+        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`: five arrays; losses 0
+        if not `lossy`.
 
-        Parameters
-        ----------
-        r : array_like
-            Radius, m.
-        lossy : bool
+        `r`: radius, m.
         """
         if self.anisotropic:
             values = self.parameters(r)
@@ -121,45 +102,26 @@ class RadialModel:
         return vp, vs, rho, *(_of_waves(vp, vs, *rest) if lossy else (0.0, 0.0))
 
     def speeds(self, r, side="below", piece=None):
-        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely
-        isotropic.
+        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely isotropic.
 
-        Parameters
-        ----------
-        r : array_like
-            Radius, m.
-        side : str
-            ``"below"`` or ``"above"``: which values a discontinuity gives.
-        piece : array_like of int, optional
-            Piece to evaluate, in place of the one that holds r.
+        `r`: radius, m; `side`: ``"below"`` or ``"above"``: which values a discontinuity gives; `piece`: piece to
+        evaluate, in place of the one that holds r.
         """
         return speeds(self.parameters(r, side, piece))
 
     def moduli(self, r, side="below", piece=None):
         """Love's A, C, F, L, N at radii, Pa: array (5, ...).
 
-        Parameters
-        ----------
-        r : array_like
-            Radius, m.
-        side : str
-            ``"below"`` or ``"above"``: which values a discontinuity gives.
-        piece : array_like of int, optional
-            Piece to evaluate, in place of the one that holds r.
+        `r`: radius, m; `side`: ``"below"`` or ``"above"``: which values a discontinuity gives; `piece`: piece to
+        evaluate, in place of the one that holds r.
         """
         return love(self.parameters(r, side, piece))
 
     def inverse_q(self, r, side="below", piece=None):
         """1 / Qp and 1 / Qs at radii.
 
-        Parameters
-        ----------
-        r : array_like
-            Radius, m.
-        side : str
-            ``"below"`` or ``"above"``: which values a discontinuity gives.
-        piece : array_like of int, optional
-            Piece to evaluate, in place of the one that holds r.
+        `r`: radius, m; `side`: ``"below"`` or ``"above"``: which values a discontinuity gives; `piece`: piece to
+        evaluate, in place of the one that holds r.
         """
         return inverse_q(self.parameters(r, side, piece))
 
@@ -174,13 +136,10 @@ class RadialModel:
         )
 
     def jumps(self, least=JUMP):
-        """Radii, rising, m, at which density or a speed changes by more than `least` of itself;
-        without surface and centre.
+        """Radii, rising, m, at which density or a speed changes by more than `least` of itself; without surface and
+        centre.
 
-        Parameters
-        ----------
-        least : float
-            Relative change.
+        `least`: relative change.
         """
         inner = self.knots[1:-1]
         below, above = (self.parameters(inner, side)[:ELASTIC] for side in ("below", "above"))
@@ -191,26 +150,14 @@ class RadialModel:
     def region(self, r, side="below"):
         """Name of the region at one radius, m.
 
-        Parameters
-        ----------
-        r : float
-            Radius, m.
-        side : str
-            ``"below"`` or ``"above"``: which values a discontinuity gives.
+        `r`: radius, m; `side`: ``"below"`` or ``"above"``: which values a discontinuity gives.
         """
         return self.regions[int(self.piece(r, side))]
 
     def boundary(self, region):
         """Radii (bottom, top), m, of a region by its name.
 
-        Parameters
-        ----------
-        region : str
-
-        Raises
-        ------
-        KeyError
-            There is none of that name.
+        Raises KeyError: there is none of that name.
         """
         pieces = [n for n, name in enumerate(self.regions) if name == region]
         if not pieces:
@@ -218,13 +165,9 @@ class RadialModel:
         return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
     def slowest(self, bottom, top):
-        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is
-        fluid.
+        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is fluid.
 
-        Parameters
-        ----------
-        bottom, top : float
-            Radius, m.
+        `bottom`, `top`: radius, m.
         """
         r = self._looked_at(bottom, top)
         sides = [self.speeds(r, side) for side in ("below", "above")]
@@ -247,10 +190,7 @@ def _below(side):
 def love(parameters):
     """Love's A, C, F, L, N (Pa) from `PARAMETERS` (8, ...) (Dziewonski & Anderson 1981, section 3).
 
-    Parameters
-    ----------
-    parameters : (8, ...) array
-        `PARAMETERS`.
+    `parameters` (8, ...): `PARAMETERS`.
     """
     rho, vpv, vph, vsv, vsh, eta = parameters[:ELASTIC]
     a, c, l, n = rho * vph**2, rho * vpv**2, rho * vsv**2, rho * vsh**2
@@ -258,13 +198,10 @@ def love(parameters):
 
 
 def speeds(parameters):
-    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli
-    (Babuska & Cara 1991, eq. 2.25).
+    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli (Babuska & Cara 1991,
+    eq. 2.25).
 
-    Parameters
-    ----------
-    parameters : (8, ...) array
-        `PARAMETERS`.
+    `parameters` (8, ...): `PARAMETERS`.
     """
     a, c, f, l, n = love(parameters)
     rho = parameters[0]
@@ -274,13 +211,10 @@ def speeds(parameters):
 
 
 def inverse_q(parameters):
-    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski
-    & Anderson 1981, eq. 4).
+    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq.
+    4).
 
-    Parameters
-    ----------
-    parameters : (8, ...) array
-        `PARAMETERS`.
+    `parameters` (8, ...): `PARAMETERS`.
     """
     return _of_waves(*speeds(parameters)[:2], *parameters[6:])
 
@@ -294,18 +228,9 @@ def _of_waves(vp, vs, kappa, mu):
 def stiffness(moduli, axis):
     """Stiffness of a transversely isotropic medium about any axis.
 
-    Parameters
-    ----------
-    moduli : (5, ...) array
-        Love's A, C, F, L, N, Pa.
-    axis : (3, ...) array
-        Unit vector of symmetry, in a chunk the radial direction.
-
-    Returns
-    -------
-    (6, 6, ...) array
-        Pa, for stress and strain as xx, yy, zz, yz, xz, xy (shear strains doubled): c_ijkl of
-        Browaeys & Chevrot (2004), eq. A1.
+    `moduli` (5, ...): Love's A, C, F, L, N, Pa; `axis` (3, ...): unit vector of symmetry, in a chunk the radial
+    direction. Returns (6, 6, ...): Pa, for stress and strain as xx, yy, zz, yz, xz, xy (shear strains doubled): c_ijkl
+    of Browaeys & Chevrot (2004), eq. A1.
     """
     a, c, f, l, n = moduli
     d, v = np.eye(3), axis

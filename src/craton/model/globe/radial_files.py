@@ -22,16 +22,9 @@ STEP = 20e3
 def model(name):
     """Return a radial model by its name or file.
 
-    Parameters
-    ----------
-    name : str or path
-        ``"prem"`` (isotropic, crust up to the surface), ``"prem_ocean"``, ``"prem_ti"`` and
-        ``"prem_ti_ocean"`` (transversely isotropic), ``"ak135"``, or a file .nd, .tvel, .csv.
-
-    Raises
-    ------
-    ValueError
-        No such model or file, or one that cannot be understood.
+    `name`: ``"prem"`` (isotropic, crust up to the surface), ``"prem_ocean"``, ``"prem_ti"`` and ``"prem_ti_ocean"``
+    (transversely isotropic), ``"ak135"``, or a file .nd, .tvel, .csv. Raises ValueError: no such model or file, or one
+    that cannot be understood.
     """
     if str(name) in MODELS:
         return MODELS[str(name)]()
@@ -58,18 +51,10 @@ def ak135():
 def table(name, radius, values, regions=None, moho=None):
     """Return a model that is linear between the lines of a table.
 
-    Parameters
-    ----------
-    name : str
-    radius : (n,) array
-        m, falling (top down) or rising; a radius given twice is a discontinuity.
-    values : (8, n) array
-        `radial.PARAMETERS` at them, SI, losses 1 / Q.
-    regions : sequence of str, optional
-        Of the pieces between different radii, from below; by default from the Moho, the depths of
-        jumps and where it is fluid.
-    moho : float, optional
-        Its radius, m; by default that of the first jump to 7.5 km/s.
+    `radius` (n,): m, falling (top down) or rising; a radius given twice is a discontinuity; `values` (8, n):
+    `radial.PARAMETERS` at them, SI, losses 1 / Q; `regions`: of the pieces between different radii, from below; by
+    default from the Moho, the depths of jumps and where it is fluid; `moho`: its radius, m; by default that of the
+    first jump to 7.5 km/s.
     """
     radius, values = np.asarray(radius, float), np.asarray(values, float)
     if len(radius) < 2:
@@ -166,17 +151,12 @@ def _loss(quality):
 
 
 def write_nd(model, path, step=STEP):
-    """Write a model as TauP's .nd: depth (km), vp, vs (km/s), density (g/cm3), Qp, Qs; of Voigt's
-    averages where it is anisotropic.
+    """Write a model as TauP's .nd: depth (km), vp, vs (km/s), density (g/cm3), Qp, Qs; of Voigt's averages where it is
+    anisotropic.
 
     TauP takes speeds between lines as linear: curved pieces get a line every `step` m.
 
-    Parameters
-    ----------
-    model : RadialModel
-    path : path-like
-    step : float
-        Distance of lines in curved pieces, m.
+    `path` path-like; `step`: distance of lines in curved pieces, m.
     """
     names = {"upper_mantle": "mantle", "outer_core": "outer-core", "inner_core": "inner-core"}
     pieces, above = [], None

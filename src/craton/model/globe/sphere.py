@@ -33,13 +33,9 @@ class Frame:
     geographic: bool = True
 
     def geocentric(self, latitude):
-        """Geocentric latitude of a place at the surface, degrees, from a latitude as the frame
-        gives them.
+        """Geocentric latitude of a place at the surface, degrees, from a latitude as the frame gives them.
 
-        Parameters
-        ----------
-        latitude : array_like
-            Degrees.
+        `latitude` in degrees.
         """
         return geocentric(latitude) if self.geographic else np.asarray(latitude, float)
 
@@ -56,13 +52,9 @@ class Frame:
         return self.matrix[:, 2]
 
     def direction(self, longitude, latitude):
-        """Return unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in
-        degrees.
+        """Return unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in degrees.
 
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
+        `longitude`, `latitude` in degrees.
         """
         longitude, latitude = (np.radians(np.asarray(longitude, float)), np.radians(self.geocentric(latitude)))
         flat, up = np.cos(latitude), np.sin(latitude)
@@ -71,10 +63,7 @@ class Frame:
     def degrees(self, xyz):
         """Longitude (-180 to 180) and latitude, degrees, of the directions of positions (..., 3).
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         earth = np.asarray(xyz, float) @ self.matrix
         latitude = np.degrees(np.arctan2(earth[..., 2], np.hypot(earth[..., 0], earth[..., 1])))
@@ -85,16 +74,10 @@ class Frame:
     def axes(self, longitude, latitude, normal=False):
         """East, north and up at places as the columns of matrices (..., 3, 3) in the chunk's axes.
 
-        A vector v of components (E, N, Z) is ``axes @ v`` in the chunk's axes; components of u are
-        ``axes.T @ u``.
+        A vector v of components (E, N, Z) is ``axes @ v`` in the chunk's axes; components of u are ``axes.T @ u``.
 
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        normal : bool
-            Up is the normal of the WGS84 ellipsoid, as on a flattened Earth; else it is radial, as
-            on a spherical one.
+        `longitude`, `latitude` in degrees; `normal`: up is the normal of the WGS84 ellipsoid, as on a flattened Earth;
+        else it is radial, as on a spherical one.
         """
         latitude = np.asarray(latitude, float)
         turned = (latitude if self.geographic else geographic(latitude)) if normal else self.geocentric(latitude)
@@ -113,14 +96,9 @@ def _local(longitude, latitude):
 
 
 def geocentric(latitude, flattening=FLATTENING):
-    """Geocentric latitude of a place on the ellipsoid, degrees, from its geographic latitude: tan =
-    (1 - f)^2 tan.
+    """Geocentric latitude of a place on the ellipsoid, degrees, from its geographic latitude: tan = (1 - f)^2 tan.
 
-    Parameters
-    ----------
-    latitude : array_like
-        Degrees.
-    flattening : float
+    `latitude` in degrees.
     """
     latitude = np.asarray(latitude, float)
     lat = np.radians(latitude)
@@ -133,14 +111,9 @@ def geocentric(latitude, flattening=FLATTENING):
 
 
 def geographic(latitude, flattening=FLATTENING):
-    """Geographic latitude, degrees, of a place on the ellipsoid from its geocentric latitude;
-    inverse of `geocentric`.
+    """Geographic latitude, degrees, of a place on the ellipsoid from its geocentric latitude; inverse of `geocentric`.
 
-    Parameters
-    ----------
-    latitude : array_like
-        Degrees.
-    flattening : float
+    `latitude` in degrees.
     """
     lat = np.radians(np.asarray(latitude, float))
     return np.degrees(np.arctan2(np.sin(lat), (1 - flattening) ** 2 * np.cos(lat)))
@@ -149,11 +122,7 @@ def geographic(latitude, flattening=FLATTENING):
 def turned(tensor, axes):
     """Return a tensor (3, 3) in east, north, up in a chunk's axes: A M A^T.
 
-    Parameters
-    ----------
-    tensor : (3, 3) array
-    axes : (3, 3) array
-        East, north, up as columns.
+    `tensor` (3, 3); `axes` (3, 3): east, north, up as columns.
     """
     return axes @ np.asarray(tensor, float) @ np.swapaxes(axes, -1, -2)
 
@@ -180,35 +149,20 @@ class Figure:
     def factor(self, r, sine):
         """Radius over r at spherical radii r (m) and sines of geocentric latitude.
 
-        Parameters
-        ----------
-        r : array_like
-            Radius in the spherical model, m.
-        sine : array_like
-            Of geocentric latitude.
+        `r`: radius in the spherical model, m; `sine`: of geocentric latitude.
         """
         return 1 - np.interp(r, self.radii, self.flattening) * (sine**2 - 1 / 3)
 
 
 def clairaut(model, surface=FLATTENING):
-    """Flattening within a rotating Earth in hydrostatic equilibrium, scaled to that of WGS84 at the
-    surface.
+    """Flattening within a rotating Earth in hydrostatic equilibrium, scaled to that of WGS84 at the surface.
 
-    e(r) = e(a) exp(-int_r^a eta dr / r) with Radau's eta = 25/4 (1 - 3/2 z)^2 - 1, z = 2/3 of
-    int_0^r rho s^4 ds / (r^2 int_0^r rho s^2 ds) (Bullard 1954; Dahlen & Tromp 1998, eq. 14.16 to
-    14.19): exact to first order but for Radau's approximation, 3e-4 of e.
+    e(r) = e(a) exp(-int_r^a eta dr / r) with Radau's eta = 25/4 (1 - 3/2 z)^2 - 1, z = 2/3 of int_0^r rho s^4 ds / (r^2
+    int_0^r rho s^2 ds) (Bullard 1954; Dahlen & Tromp 1998, eq. 14.16 to 14.19): exact to first order but for Radau's
+    approximation, 3e-4 of e.
 
-    Parameters
-    ----------
-    model : RadialModel
-        From the centre to the surface.
-    surface : float
-        Flattening there.
-
-    Raises
-    ------
-    ValueError
-        The model does not reach down to the centre.
+    `model`: from the centre to the surface; `surface`: flattening there. Raises ValueError: the model does not reach
+    down to the centre.
     """
     if model.knots[0] > 1e-6 * model.radius:
         raise ValueError(

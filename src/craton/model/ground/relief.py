@@ -41,13 +41,10 @@ class Relief:
         return (1 - q) * south + q * north
 
     def lowered(self, spacing):
-        """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of
-        that size can follow it.
+        """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow
+        it.
 
-        Parameters
-        ----------
-        spacing : float
-            Degrees; nothing is done where the grid is as coarse.
+        `spacing` in degrees; nothing is done where the grid is as coarse.
         """
         nx, ny = (max(1, int(spacing / np.diff(axis).mean() + 1e-6)) for axis in (self.longitude, self.latitude))
         columns, rows = len(self.longitude) // nx * nx, len(self.latitude) // ny * ny
@@ -77,18 +74,9 @@ def around_the_world(x, y, longitude, latitude):
 def read(path, variable=None):
     """Return a `Relief` from a file.
 
-    Parameters
-    ----------
-    path : path-like
-        netCDF (.nc, .grd), or GeoTIFF (.tif, where rioxarray is installed) in longitude and
-        latitude.
-    variable : str, optional
-        Its name; needed where the file holds several over longitude and latitude.
-
-    Raises
-    ------
-    ValueError
-        A file that cannot be read or is no such grid: says what it holds.
+    `path` path-like: netCDF (.nc, .grd), or GeoTIFF (.tif, where rioxarray is installed) in longitude and latitude;
+    `variable`: its name; needed where the file holds several over longitude and latitude. Raises ValueError: a file
+    that cannot be read or is no such grid: says what it holds.
     """
     return from_array(io.read(path, "raster", variable=variable), Path(path).name)
 
@@ -96,11 +84,7 @@ def read(path, variable=None):
 def from_array(array, name="the elevations"):
     """Return a `Relief` from an xarray.DataArray over longitude and latitude.
 
-    Parameters
-    ----------
-    array : xarray.DataArray
-    name : str
-        For messages.
+    `name`: for messages.
     """
     array, dims = array.squeeze(drop=True), {}
     for ours, names in AXES.items():

@@ -39,13 +39,10 @@ class Surface:
     name: str = "surface"
 
     def at(self, x, y):
-        """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by
-        more than half a step.
+        """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by more than half a
+        step.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         (i, p, u), (j, q, v) = (
             weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in zip((self.x, self.y), (x, y))
@@ -60,25 +57,16 @@ def _between(first, second, weight):
 
 
 def elevations(surface, grid):
-    """Return a surface, or a number, at the points of a surface's grid: (ny, nx) array.
-
-    Parameters
-    ----------
-    surface : Surface or float
-    grid : Surface
-    """
+    """Return a surface, or a number, at the points of a surface's grid: (ny, nx) array."""
     if isinstance(surface, float):
         return np.full(grid.z.shape, surface)
     return surface.z if surface is grid else surface.at(grid.x, grid.y[:, None])
 
 
 def as_surface(surface):
-    """Return a Surface or float from a Surface, DataArray, path, table of a scenario (file,
-    variable) or number.
+    """Return a Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number.
 
-    Parameters
-    ----------
-    surface : Surface, xarray.DataArray, path, table or number
+    `surface` Surface, xarray.DataArray, path, table or number.
     """
     if isinstance(surface, Surface):
         return surface
@@ -92,22 +80,11 @@ def as_surface(surface):
 
 
 def from_array(array, name=None, dimension="length"):
-    """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a
-    unit that its attributes name.
+    """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a unit that its
+    attributes name.
 
-    Parameters
-    ----------
-    array : xarray.DataArray
-    name : str
-        For messages.
-    dimension : str
-        Of the values, as of `craton.units.DIMENSIONS`.
-
-    Raises
-    ------
-    ValueError
-        Dimensions that are not these two, coordinates in degrees or not monotonous, infinite
-        elevations.
+    `name`: for messages; `dimension`: of the values, as of `craton.units.DIMENSIONS`. Raises ValueError: dimensions
+    that are not these two, coordinates in degrees or not monotonous, infinite elevations.
     """
     name = name or str(array.name or "surface")
     if array.attrs.get("geographic"):
@@ -147,16 +124,7 @@ def _advice(dims):
 def made(x, y, z, name):
     """Return a Surface whose axes rise, checked.
 
-    Parameters
-    ----------
-    x : (nx,) array
-        m.
-    y : (ny,) array
-        m.
-    z : (ny, nx) array
-        Elevations, m.
-    name : str
-        For messages.
+    `x` (nx,) in m; `y` (ny,) in m; `z` (ny, nx): elevations, m; `name`: for messages.
     """
     if np.size(x) > 1 and x[0] > x[-1]:
         x, z = x[::-1], z[:, ::-1]
@@ -174,35 +142,21 @@ def made(x, y, z, name):
 def of_table(table):
     """Return the Surface of a table of a scenario, mapped to the box that it is for.
 
-    Parameters
-    ----------
-    table : table with file and variable, and perhaps crs and frame
+    `table` table with file and variable, and perhaps crs and frame.
     """
     frame, system = getattr(table, "frame", None), getattr(table, "crs", None)
     return read(table.file, table.variable, frame, system)
 
 
 def read(path, variable=None, frame=None, system=None, dimension="length"):
-    """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF
-    (.tif, where rioxarray is installed).
+    """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF (.tif, where rioxarray is
+    installed).
 
-    Parameters
-    ----------
-    path : path-like
-    variable : str, optional
-        Of the file; needed where it holds more than one over x and y.
-    frame : craton.tables.on_earth.Frame, optional
-        Of the box, where that has a place on Earth: files on longitude and latitude or with a
-        reference system of their own are mapped to it, at about two nodes for each of their steps.
-    system : str, optional
-        Reference system of the file's coordinates, where it does not state it itself.
-    dimension : str
-        Of its values, as of `craton.units.DIMENSIONS`.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and the names that are there.
+    `path` path-like; `variable`: of the file; needed where it holds more than one over x and y; `frame`: of the box,
+    where that has a place on Earth: files on longitude and latitude or with a reference system of their own are mapped
+    to it, at about two nodes for each of their steps; `system`: reference system of the file's coordinates, where it
+    does not state it itself; `dimension`: of its values, as of `craton.units.DIMENSIONS`. Raises ValueError: with what
+    is wrong and the names that are there.
     """
     name = Path(path).name
     if frame is None and system is not None:

@@ -29,10 +29,7 @@ class Profile:
     def at(self, x, y):
         """Elevations at points (arrays that broadcast together), m.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
 
@@ -47,10 +44,7 @@ class Level:
     def at(self, x, y):
         """Elevations at points (arrays that broadcast together), m.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), self.z)
 
@@ -71,23 +65,16 @@ class Terrain:
     water: Any = None
 
     def surface(self, x, y):
-        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a
-        surface's grid.
+        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         return self.ground.at(np.asarray(x, float), np.asarray(y, float))
 
     def top(self, x, y):
         """Elevation of the highest matter at points, ground or water, m.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         ground = self.surface(x, y)
         return ground if self.water is None else np.maximum(ground, self.water.level)
@@ -96,16 +83,10 @@ class Terrain:
         """Parts of the cells of planes k0 to k1 - 1 that act as ground and as water: two arrays (k1
         - k0, ny, nx), 0 to 1.
 
-        In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing
-        (`held`), and so does less than `LEAST`.
+        In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing (`held`), and so does
+        less than `LEAST`.
 
-        Parameters
-        ----------
-        grid : Grid
-        k0 : int
-            First plane.
-        k1 : int
-            One past the last plane.
+        `k0`: first plane; `k1`: one past the last plane.
         """
         wide, inside = wider(grid)
         ground, top = columns(self, wide)
@@ -119,33 +100,23 @@ class Terrain:
         return rock[inside], water[inside]
 
     def parts(self, grid, lower, upper):
-        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx),
-        0 to 1.
+        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx), 0 to 1.
 
-        Parameters
-        ----------
-        grid : Grid
-        lower, upper : float
-            Elevation, m.
+        `lower`, `upper`: elevation, m.
         """
         rock, both = (np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid))
         return rock, both - rock
 
     def held(self, grid, lower, upper):
-        """`parts` as they act on waves: rock is in cells that shear stresses tie to the rock below,
-        water below its level.
+        """`parts` as they act on waves: rock is in cells that shear stresses tie to the rock below, water below its
+        level.
 
-        Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In
-        a cell of rock with none beside it to both sides along an axis, both points of the velocity
-        along that axis have no shear stress: nothing but the far weights of the differences holds
-        them, and together they swing for ever. So rock counts in blocks of 2 x 2 cells on rock only
-        (2 in the plane).
+        Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In a cell of rock with
+        none beside it to both sides along an axis, both points of the velocity along that axis have no shear stress:
+        nothing but the far weights of the differences holds them, and together they swing for ever. So rock counts in
+        blocks of 2 x 2 cells on rock only (2 in the plane).
 
-        Parameters
-        ----------
-        grid : Grid
-        lower, upper : float
-            Elevation, m.
+        `lower`, `upper`: elevation, m.
         """
         rock, water = self.parts(grid, lower, upper)
         share, level = rock + water, -np.inf if self.water is None else self.water.level
@@ -157,12 +128,8 @@ class Terrain:
         return np.where(in_block, rock, 0), other
 
     def base(self, grid):
-        """Find columns that are rock in the cell that the water's level cuts and in the one below:
-        only on these is there rock above.
-
-        Parameters
-        ----------
-        grid : Grid
+        """Find columns that are rock in the cell that the water's level cuts and in the one below: only on these is
+        there rock above.
         """
         lower, upper = cells.edges(
             grid.window((-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])), "z"
@@ -174,11 +141,7 @@ class Terrain:
     def above(self, grid, k1):
         """Return True where the planes of cells below k1 hold nothing but ground.
 
-        Parameters
-        ----------
-        grid : Grid
-        k1 : int
-            One past the last plane.
+        `k1`: one past the last plane.
         """
         return cells.edges(grid, "z", k1 - 1, k1)[1][0] <= columns(self, wider(grid)[0])[0].min()
 
@@ -192,24 +155,13 @@ def _columns(terrain, x, y):
 
 
 def columns(terrain, grid):
-    """Elevations of ground and of the highest matter at some columns of each cell: two arrays
-    (columns, ny, nx), m.
-
-    Parameters
-    ----------
-    terrain : Terrain
-    grid : Grid
-    """
+    """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m."""
     return _columns(terrain, *(tuple(tuple(e) for e in cells.edges(grid, name)) for name in "xy"))
 
 
 def wider(grid):
-    """Return a part of a grid with a ring of neighbouring cells along x and y where the grid goes
-    on, and the index of the part in its arrays.
-
-    Parameters
-    ----------
-    grid : Grid
+    """Return a part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of
+    the part in its arrays.
     """
     if isinstance(grid, cells.Blocks):
         return grid, np.index_exp[...]
@@ -220,13 +172,9 @@ def wider(grid):
 
 
 def in_blocks(chosen, grid):
-    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist
-    beyond the grid.
+    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist beyond the grid.
 
-    Parameters
-    ----------
-    chosen : (ny, nx) array of bool
-    grid : Grid
+    `chosen` (ny, nx) bool.
     """
     axes = [axis for axis in (0, 1) if grid.whole[1 + axis] > 1]
     for axis in axes:  # the first cells of blocks
@@ -237,15 +185,9 @@ def in_blocks(chosen, grid):
 
 
 def beside(chosen, axis, step):
-    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False
-    beyond the plane.
+    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False beyond the plane.
 
-    Parameters
-    ----------
-    chosen : (ny, nx) array of bool
-    axis : int
-    step : int
-        1 or -1.
+    `chosen` (ny, nx) bool; `step`: 1 or -1.
     """
     out, rows, others = np.zeros_like(chosen), np.moveaxis(chosen, axis, 0), slice(1, None)
     ahead, behind = (slice(-1), others) if step > 0 else (others, slice(-1))
@@ -256,14 +198,7 @@ def beside(chosen, axis, step):
 def build(model):
     """Return the `Terrain` of a model, None where it has no topography.
 
-    Parameters
-    ----------
-    model : model of a scenario
-
-    Raises
-    ------
-    ScenarioError
-        A file that is no surface.
+    Raises ScenarioError: a file that is no surface.
     """
     topography = getattr(model, "topography", None)
     return None if topography is None else _terrain(topography, getattr(model, "water", None), _modified(topography))
@@ -295,26 +230,15 @@ def _ground(topography):
 
 
 def fill(terrain, grid, k0, k1, averages, cut=True):
-    """Cell averages with the terrain in them: rho, kappa, mu or rho, c11, c13, c33, c44, c66 (k1 -
-    k0, ny, nx) of a medium without surface.
+    """Cell averages with the terrain in them: rho, kappa, mu or rho, c11, c13, c33, c44, c66 (k1 - k0, ny, nx) of a
+    medium without surface.
 
-    Part of a cell above the surface is nothing: density and moduli are those of the rest times its
-    share, which keeps the mass and the stiffness along the surface. Where water and rock share a
-    cell it is the one that fills more of it. A cell of rock that no shear stress holds is empty, or
-    water (`Terrain.held`).
+    Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps
+    the mass and the stiffness along the surface. Where water and rock share a cell it is the one that fills more of it.
+    A cell of rock that no shear stress holds is empty, or water (`Terrain.held`).
 
-    Parameters
-    ----------
-    terrain : Terrain
-    grid : Grid
-    k0 : int
-        First plane.
-    k1 : int
-        One past the last plane.
-    averages : tuple of arrays
-        rho, kappa, mu, each (k1 - k0, ny, nx).
-    cut : bool
-        Times the share; else those of the matter in a cell, of the medium in an empty one.
+    `k0`: first plane; `k1`: one past the last plane; `averages`: rho, kappa, mu, each (k1 - k0, ny, nx); `cut`: times
+    the share; else those of the matter in a cell, of the medium in an empty one.
     """
     if terrain.above(grid, k1):
         return averages
@@ -330,16 +254,7 @@ def fill(terrain, grid, k0, k1, averages, cut=True):
 def lossless(terrain, grid, k0, k1, inverse_q):
     """1/Q of the cells of some planes with none in the water.
 
-    Parameters
-    ----------
-    terrain : Terrain
-    grid : Grid
-    k0 : int
-        First plane.
-    k1 : int
-        One past the last plane.
-    inverse_q : tuple of arrays
-        Each (k1 - k0, ny, nx).
+    `k0`: first plane; `k1`: one past the last plane; `inverse_q`: each (k1 - k0, ny, nx).
     """
     if terrain.water is None:
         return inverse_q
@@ -348,13 +263,7 @@ def lossless(terrain, grid, k0, k1, inverse_q):
 
 
 def filled(terrain, grid):
-    """Plane of the lowest empty cell in each column: (ny, nx) whole numbers.
-
-    Parameters
-    ----------
-    terrain : Terrain
-    grid : Grid
-    """
+    """Plane of the lowest empty cell in each column: (ny, nx) whole numbers."""
     low, high = ((z - grid.origin[2]) / grid.steps[2] for z in heights(terrain, grid))
     highest = min(int(high) + 2, grid.shape[0])
     out = np.full(grid.shape[1:], highest)
@@ -367,12 +276,7 @@ def filled(terrain, grid):
 def whole(terrain, grid, box):
     """Find the cells of a box (k0, k1, j0, j1, i0, i1) that are full: booleans of its shape.
 
-    Parameters
-    ----------
-    terrain : Terrain
-    grid : Grid
-    box : tuple of int
-        k0, k1, j0, j1, i0, i1.
+    `box`: k0, k1, j0, j1, i0, i1.
     """
     k0, k1, j0, j1, i0, i1 = box
     rock, water = terrain.shares(grid, k0, k1)
@@ -382,38 +286,20 @@ def whole(terrain, grid, box):
 def shares(terrain, grid, k):
     """`Terrain.shares` of one plane.
 
-    Parameters
-    ----------
-    terrain : Terrain
-    grid : Grid
-    k : int
-        Plane.
+    `k`: plane.
     """
     return tuple(part[0] for part in terrain.shares(grid, k, k + 1))
 
 
 def clipped(terrain, region):
-    """Return the part of a region below the highest matter in it: what a medium must describe.
-
-    Parameters
-    ----------
-    terrain : Terrain
-    region : Grid or Region
-    """
+    """Return the part of a region below the highest matter in it: what a medium must describe."""
     (x0, x1), (y0, y1), (z0, z1) = cells.box(region)
     _, high = heights(terrain, region)
     return cells.Region((x0, y0, z0), (x1, y1, float(max(min(z1, high), z0))))
 
 
 def heights(terrain, region):
-    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over
-    it.
-
-    Parameters
-    ----------
-    terrain : Terrain
-    region : Grid or Region
-    """
+    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over it."""
     x, y = (_lookup(terrain.ground, region, name) for name in "xy")
     return float(terrain.surface(x, y[:, None]).min()), float(terrain.top(x, y[:, None]).max())
 
@@ -430,12 +316,7 @@ def _lookup(ground, region, name):
 def problems(terrain, region, key="model"):
     """Problems of a terrain on a grid or region: gaps, too small, above or below the domain.
 
-    Parameters
-    ----------
-    terrain : Terrain
-    region : Grid or Region
-    key : str
-        Of the model in the scenario.
+    `key`: of the model in the scenario.
     """
     where, name = f"{key}.topography", terrain.ground.name
     x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")

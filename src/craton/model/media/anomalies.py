@@ -40,12 +40,7 @@ class Anomaly:
     def inside(self, x, y, z):
         """Find points in the anomaly or on its surface: boolean array of the broadcast shape.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
-        z : array_like
-            m, up.
+        `x`, `y` in m; `z` in m, up.
         """
         if self.radius:
             return (x - self.center[0]) ** 2 + (y - self.center[1]) ** 2 + (z - self.center[2]) ** 2 <= self.radius**2
@@ -56,10 +51,7 @@ class Anomaly:
     def change(self, values):
         """vp, vs, rho and perhaps more inside it, from those of the medium below it.
 
-        Parameters
-        ----------
-        values : tuple of arrays
-            vp, vs, rho and perhaps more of `properties.NAMES`.
+        `values`: vp, vs, rho and perhaps more of `properties.NAMES`.
         """
         based = (value if np.isnan(absolute) else absolute for value, absolute in zip(values, self.absolute))
         return tuple(value * (1 + relative) if relative else value for value, relative in zip(based, self.relative))
@@ -67,10 +59,7 @@ class Anomaly:
     def meets(self, box):
         """Whether it shares volume with a box ((x0, x1), (y0, y1), (z0, z1)).
 
-        Parameters
-        ----------
-        box : ((x0, x1), (y0, y1), (z0, z1))
-            m.
+        `box` ((x0, x1), (y0, y1), (z0, z1)), m.
         """
         return all(b > low and a < high for a, b, (low, high) in zip(self.lower, self.upper, box))
 
@@ -93,28 +82,14 @@ def _xyz(position):
 
 
 def build(model):
-    """Return the anomalies of a scenario's model, in their order: list of Anomaly.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    """
+    """Return the anomalies of a scenario's model, in their order: list of Anomaly."""
     return [_build_one(spec) for spec in getattr(model, "anomalies", None) or ()]
 
 
 def apply(bodies, x, y, z, values):
-    """vp, vs, rho and perhaps more with the anomalies on them, at points (arrays that broadcast
-    together).
+    """vp, vs, rho and perhaps more with the anomalies on them, at points (arrays that broadcast together).
 
-    Parameters
-    ----------
-    bodies : list of Anomaly
-    x, y : array_like
-        m.
-    z : array_like
-        m, up.
-    values : tuple of arrays
-        vp, vs, rho and perhaps more of `properties.NAMES`.
+    `x`, `y` in m; `z` in m, up; `values`: vp, vs, rho and perhaps more of `properties.NAMES`.
     """
     for anomaly in bodies:
         inside = anomaly.inside(x, y, z)
@@ -126,15 +101,10 @@ def apply(bodies, x, y, z, values):
 
 
 def cover(bodies, grid, k):
-    """Cells of plane k that anomalies touch: (wholly in one or more and cut by none, cut by a
-    surface), boolean (ny, nx).
+    """Cells of plane k that anomalies touch: (wholly in one or more and cut by none, cut by a surface), boolean (ny,
+    nx).
 
-    Parameters
-    ----------
-    bodies : list of Anomaly
-    grid : Grid
-    k : int
-        Plane.
+    `k`: plane.
     """
     lower, upper = zip(*(cells.edges(grid, name) for name in AXES))
     lower, upper = ((lower[0], lower[1], lower[2][k : k + 1]), (upper[0], upper[1], upper[2][k : k + 1]))
@@ -173,16 +143,9 @@ def _box_cells(anomaly, part, sliver):
 
 
 def samples(anomaly, box, breaks):
-    """Points of an anomaly within a box that show the extremes of a medium there: x, y, z arrays
-    (n,), perhaps empty.
+    """Points of an anomaly within a box that show the extremes of a medium there: x, y, z arrays (n,), perhaps empty.
 
-    Parameters
-    ----------
-    anomaly : Anomaly
-    box : ((x0, x1), (y0, y1), (z0, z1))
-        m.
-    breaks : (n,) array
-        Elevations of interfaces, m.
+    `box` ((x0, x1), (y0, y1), (z0, z1)), m; `breaks` (n,): elevations of interfaces, m.
     """
     low, high = zip(*((max(a, p), min(b, q)) for a, b, (p, q) in zip(anomaly.lower, anomaly.upper, box)))
     center = np.clip(anomaly.center, low, high)
@@ -200,14 +163,8 @@ def samples(anomaly, box, breaks):
 def problems(bodies, medium, box, key):
     """Problems of anomalies in a medium whose own values are valid: list of Problem.
 
-    Parameters
-    ----------
-    bodies : list of Anomaly
-    medium : Layered, Followed or Gridded
-    box : ((x0, x1), (y0, y1), (z0, z1))
-        m.
-    key : str
-        Of the model in the scenario, for messages.
+    `medium` Layered, Followed or Gridded; `box` ((x0, x1), (y0, y1), (z0, z1)), m; `key`: of the model in the scenario,
+    for messages.
     """
     wrong = []
     for i, anomaly in enumerate(bodies):

@@ -107,40 +107,21 @@ class Relaxation:
     def coefficients(self, inverse_q):
         """Strengths Y_l of the mechanisms.
 
-        Parameters
-        ----------
-        inverse_q : array_like
-            1/Q0 at the reference frequency.
-
-        Returns
-        -------
-        ndarray, shape (..., L)
+        `inverse_q`: 1/Q0 at the reference frequency. Returns ndarray, shape (..., L).
         """
         return _polynomial(self.polynomials, np.asarray(inverse_q, dtype=float))
 
     def modulus(self, frequency, inverse_q):
         """Complex modulus M(f) / M_U.
 
-        Parameters
-        ----------
-        frequency : array_like, shape (n,)
-            Hz.
-        inverse_q : array_like
-            1/Q0 at the reference frequency.
-
-        Returns
-        -------
-        ndarray, shape (..., n)
+        `frequency` shape (n,), Hz; `inverse_q`: 1/Q0 at the reference frequency. Returns ndarray, shape (..., n).
         """
         return relaxed(self.coefficients(inverse_q), self.omega, 2 * np.pi * np.atleast_1d(frequency), self.stored)
 
     def fitted_inverse_q(self, frequency, inverse_q):
         """1/Q of the fitted medium: array (..., n).
 
-        Parameters
-        ----------
-        frequency, inverse_q
-            As of `modulus`.
+        `frequency`, `inverse_q`: as of `modulus`.
         """
         m = self.modulus(frequency, inverse_q)
         return m.imag / m.real
@@ -148,10 +129,7 @@ class Relaxation:
     def speed(self, frequency, inverse_q):
         """Phase velocity over that at the reference frequency: array (..., n).
 
-        Parameters
-        ----------
-        frequency, inverse_q
-            As of `modulus`.
+        `frequency`, `inverse_q`: as of `modulus`.
         """
         at = np.append(np.atleast_1d(frequency), self.frequency)
         slowness = (1 / np.sqrt(self.modulus(at, inverse_q))).real
@@ -160,20 +138,14 @@ class Relaxation:
     def unrelaxed(self, inverse_q):
         """M_U over rho c^2, with c the phase velocity at the reference frequency: array (...).
 
-        Parameters
-        ----------
-        inverse_q : array_like
-            1/Q0 at the reference frequency.
+        `inverse_q`: 1/Q0 at the reference frequency.
         """
         return (1 / np.sqrt(self.modulus(self.frequency, inverse_q))).real[..., 0] ** 2
 
     def unrelaxed_slope(self, inverse_q):
         """Return the derivative of `unrelaxed` by 1/Q0: array (...).
 
-        Parameters
-        ----------
-        inverse_q : array_like
-            1/Q0 at the reference frequency.
+        `inverse_q`: 1/Q0 at the reference frequency.
         """
         loss = np.asarray(inverse_q, dtype=float)
         rows = np.arange(1, len(self.polynomials) + 1)[:, None] * self.polynomials
@@ -188,10 +160,7 @@ class Relaxation:
     def target(self, frequency, inverse_q):
         """1/Q that the scenario asks for: array (..., n).
 
-        Parameters
-        ----------
-        frequency, inverse_q
-            As of `modulus`.
+        `frequency`, `inverse_q`: as of `modulus`.
         """
         return (
             np.asarray(inverse_q, dtype=float)[..., None] * (np.atleast_1d(frequency) / self.frequency) ** -self.power
@@ -200,10 +169,7 @@ class Relaxation:
     def error(self, inverse_q):
         """Largest relative error of Q in the band: array (...).
 
-        Parameters
-        ----------
-        inverse_q : array_like
-            1/Q0 at the reference frequency, above 0.
+        `inverse_q`: 1/Q0 at the reference frequency, above 0.
         """
         f = np.geomspace(*self.band, 4 * SAMPLES)
         return np.abs(self.target(f, inverse_q) / self.fitted_inverse_q(f, inverse_q) - 1).max(-1)
@@ -212,33 +178,14 @@ class Relaxation:
 def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="coarse"):
     """Fit mechanisms.
 
-    Relaxation frequencies lie evenly in logarithm about the band's middle; their span is the one
-    with the smallest worst error of Q. Coefficients are non-negative and minimise the worst
-    relative error of 1/Q (least squares with Lawson's weights).
+    Relaxation frequencies lie evenly in logarithm about the band's middle; their span is the one with the smallest
+    worst error of Q. Coefficients are non-negative and minimise the worst relative error of 1/Q (least squares with
+    Lawson's weights).
 
-    Parameters
-    ----------
-    band : (float, float)
-        Lowest and highest frequency, Hz.
-    largest : float
-        Largest 1/Q0 of the model.
-    mechanisms : int
-        1 to 4.
-    frequency : float, optional
-        Reference frequency, Hz; the band's geometric mean where it is not given.
-    power : float
-        Exponent of Q = Q0 (f / frequency)^power.
-    storage : "coarse", "mixed", "paired" or "full"
-        "mixed" and "paired" are for 4 mechanisms only.
-
-    Returns
-    -------
-    Relaxation
-
-    Raises
-    ------
-    ValueError
-        Losses too large for these mechanisms: a relaxed modulus would not be positive.
+    `band` (float, float): lowest and highest frequency, Hz; `largest`: largest 1/Q0 of the model; `mechanisms`: 1 to 4;
+    `frequency`: reference frequency, Hz; the band's geometric mean where it is not given; `power`: exponent of Q = Q0
+    (f / frequency)^power; `storage` "coarse", "mixed", "paired" or "full": "mixed" and "paired" are for 4 mechanisms
+    only. Raises ValueError: losses too large for these mechanisms: a relaxed modulus would not be positive.
     """
     band = tuple(map(float, band))
     return _relaxation(band, float(largest), mechanisms, frequency, float(power), storage)
@@ -280,14 +227,10 @@ def _polynomials(omega, rates, nodes, shape, stored):
 
 
 def classes(count, planar=False):
-    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4,
-    2, 2) in the plane, row = odd(k).
+    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane,
+    row = odd(k).
 
-    Parameters
-    ----------
-    count : int
-        Mechanisms.
-    planar : bool
+    `count`: mechanisms.
     """
     patterns = (PLANAR if planar else PATTERNS)[count]
     table = np.array([[int(c) for c in pattern] for pattern in patterns])
@@ -297,17 +240,10 @@ def classes(count, planar=False):
 
 
 def relaxed(coefficients, rates, omega, stored):
-    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and
-    omega (n,): array (..., n).
+    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array
+    (..., n).
 
-    Parameters
-    ----------
-    coefficients : (..., L) array
-    rates : (L,) array
-        Relaxation frequencies, rad/s.
-    omega : (n,) array
-        rad/s.
-    stored : str
+    `coefficients` (..., L); `rates` (L,): relaxation frequencies, rad/s; `omega` (n,) in rad/s.
     """
     parts = _parts(coefficients, rates, omega, stored)
     mean = parts.mean(-1)

@@ -33,12 +33,7 @@ class Blocks:
     def part(self, box, names):
         """Return the `Gridded` part of the file that a box needs; None where the file is closed.
 
-        Parameters
-        ----------
-        box : ((x0, x1), (y0, y1), (z0, z1))
-            m.
-        names : tuple of str
-            Of `properties.NAMES`.
+        `box` ((x0, x1), (y0, y1), (z0, z1)), m; `names`: of `properties.NAMES`.
         """
         with self.lock:
             if self.closed:
@@ -78,12 +73,7 @@ def _cut(block, limits, ranges):
 
 @contextmanager
 def read_ahead(model):
-    """Within, `part_of` reads neighbouring parts of a model's file together.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    """
+    """Within, `part_of` reads neighbouring parts of a model's file together."""
     if model.kind != "file" or id(model) in HELD:
         yield
         return
@@ -98,13 +88,7 @@ def read_ahead(model):
 def part_of(model, box, names):
     """Return the `Gridded` part of a model's file that a box needs.
 
-    Parameters
-    ----------
-    model : model of a scenario, of kind file
-    box : ((x0, x1), (y0, y1), (z0, z1))
-        m.
-    names : sequence of str
-        Of `properties.NAMES`.
+    `model` model of a scenario, of kind file; `box` ((x0, x1), (y0, y1), (z0, z1)), m; `names`: of `properties.NAMES`.
     """
     held = HELD.get(id(model))
     part = None if held is None else held.part(box, tuple(names))

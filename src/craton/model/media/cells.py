@@ -37,10 +37,7 @@ class Region:
     def bounds(self, name):
         """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres.
 
-        Parameters
-        ----------
-        name : str
-            ``"x"``, ``"y"`` or ``"z"``.
+        `name`: ``"x"``, ``"y"`` or ``"z"``.
         """
         a = AXES.index(name)
         return self.lower[a], self.upper[a]
@@ -71,35 +68,21 @@ class Blocks:
     def bounds(self, name):
         """First and last edge along an axis, metres.
 
-        Parameters
-        ----------
-        name : str
-            ``"x"``, ``"y"`` or ``"z"``.
+        `name`: ``"x"``, ``"y"`` or ``"z"``.
         """
         return float(self.edges[name][0]), float(self.edges[name][-1])
 
 
 def box(grid):
-    """Extent of a grid or region as ((x0, x1), (y0, y1), (z0, z1)), metres.
-
-    Parameters
-    ----------
-    grid : Grid or Region
-    """
+    """Extent of a grid or region as ((x0, x1), (y0, y1), (z0, z1)), metres."""
     return tuple(grid.bounds(name) for name in AXES)
 
 
 def slab(grid, k0, k1):
-    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its
-    whole cell here, not nothing.
+    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its whole cell here, not
+    nothing.
 
-    Parameters
-    ----------
-    grid : Grid
-    k0 : int
-        First plane.
-    k1 : int
-        One past the last plane.
+    `k0`: first plane; `k1`: one past the last plane.
     """
     x, y, z = (*(edges(grid, name) for name in "xy"), edges(grid, "z", k0, k1))
     return tuple((lower[0], upper[-1]) for lower, upper in (x, y, z))
@@ -108,17 +91,11 @@ def slab(grid, k0, k1):
 def edges(grid, name, begin=0, end=None):
     """Lower and upper edge of each cell along one axis, metres: two arrays (n,).
 
-    A cell reaches half a spacing to both sides of its point and is clipped at the first and last
-    point of the (whole) grid, so that the cell of a free surface is its lower half. An axis of one
-    point (a 2-D grid) keeps its whole cell. `Blocks` say it themselves.
+    A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the (whole)
+    grid, so that the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell.
+    `Blocks` say it themselves.
 
-    Parameters
-    ----------
-    grid : Grid
-    name : str
-        ``"x"``, ``"y"`` or ``"z"``.
-    begin, end : int
-        First cell and one past the last one; all by default.
+    `name`: ``"x"``, ``"y"`` or ``"z"``; `begin`, `end`: first cell and one past the last one; all by default.
     """
     if isinstance(grid, Blocks):
         return grid.edges[name][:-1][begin:end], grid.edges[name][1:][begin:end]
@@ -136,33 +113,18 @@ def edges(grid, name, begin=0, end=None):
 def middles(lower, upper, pieces):
     """Middles of `pieces` equal parts of each interval: array (len(lower), pieces).
 
-    Parameters
-    ----------
-    lower, upper : (n,) array
-    pieces : int
+    `lower`, `upper` (n,).
     """
     parts = (np.arange(pieces) + 0.5) / pieces
     return lower[:, None] + (upper - lower)[:, None] * parts
 
 
 def quadrature(lower, upper, breaks, pieces=1, order=1):
-    """Nodes and weights (sum 1) for the mean over one interval of a function that may jump at
-    `breaks`.
+    """Nodes and weights (sum 1) for the mean over one interval of a function that may jump at `breaks`.
 
-    Parameters
-    ----------
-    lower, upper : float
-        The interval, metres.
-    breaks : (m,) array
-        Where the function may jump, metres; those outside the interval do no harm.
-    pieces : int
-        Equal parts that the interval is cut into besides.
-    order : int
-        Gauss-Legendre points in each part; 1 is the midpoint rule.
-
-    Returns
-    -------
-    nodes, weights : (n,) arrays
+    `lower`, `upper`: the interval, metres; `breaks` (m,): where the function may jump, metres; those outside the
+    interval do no harm; `pieces`: equal parts that the interval is cut into besides; `order`: Gauss-Legendre points in
+    each part; 1 is the midpoint rule. Returns nodes, weights (n,).
     """
     cuts = np.concatenate([np.linspace(lower, upper, pieces + 1)[1:-1], breaks])
     sliver = SLIVER * (upper - lower)
@@ -177,15 +139,9 @@ def quadrature(lower, upper, breaks, pieces=1, order=1):
 
 
 def moduli(vp, vs, rho):
-    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3
-    vs^2) and rho vs^2.
+    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3 vs^2) and rho vs^2.
 
-    Parameters
-    ----------
-    vp, vs : array_like
-        m/s.
-    rho : array_like
-        kg/m3.
+    `vp`, `vs` in m/s; `rho` in kg/m3.
     """
     mu = rho * vs**2
     return rho * vp**2 - 4 / 3 * mu, mu
@@ -242,14 +198,7 @@ def _finish_losses(soft_kappa, soft_mu, lost_kappa, lost_mu):
 def stiffness(vp, vs, rho, epsilon, delta, gamma):
     """c11, c13, c33, c44, c66, Pa, of Thomsen's (1986) parameters.
 
-    Parameters
-    ----------
-    vp, vs : array_like
-        m/s.
-    rho : array_like
-        kg/m3.
-    epsilon, delta, gamma : array_like
-        Thomsen's parameter.
+    `vp`, `vs` in m/s; `rho` in kg/m3; `epsilon`, `delta`, `gamma`: Thomsen's parameter.
     """
     c33, c44 = rho * vp**2, rho * vs**2
     c13 = np.sqrt(2 * c33 * (c33 - c44) * delta + (c33 - c44) ** 2) - c44
@@ -282,21 +231,11 @@ LOSSES = Average(("vp", "vs", "rho", "qp", "qs"), 2, _losses, _finish_losses)
 def mean(vp, vs, rho, weights, axes):
     """Effective medium of one cell from samples in it: Moczo et al. (2002), BSSA 92, 3042-3066.
 
-    Parameters
-    ----------
-    vp, vs, rho : arrays that broadcast together
-        Samples, m/s and kg/m3.
-    weights : array
-        Weights of the samples, broadcasting with them; their sum over `axes` is 1.
-    axes : tuple of int
-        Axes to average over, of the full broadcast shape.
-
-    Returns
-    -------
-    rho, kappa, mu : arrays
-        Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. Where fluid
-        and solid share a cell, those of the one that fills more of it (the solid where both fill
-        half): means of the two make waves along a sea floor wrong by per cent.
+    `vp`, `vs`, `rho`: samples, m/s and kg/m3; `weights`: weights of the samples, broadcasting with them; their sum over
+    `axes` is 1; `axes`: axes to average over, of the full broadcast shape. Returns rho, kappa, mu arrays: arithmetic
+    mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa; where fluid and solid share a cell, those of
+    the one that fills more of it (the solid where both fill half): means of the two make waves along a sea floor wrong
+    by per cent.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return ELASTIC((vp, vs, rho), weights, axes)
@@ -308,25 +247,14 @@ def cores():
 
 
 def in_parallel(work, items):
-    """Call `work` on each item, over the cores of this process; the first error is raised here.
-
-    Parameters
-    ----------
-    work : callable
-    items : iterable
-    """
+    """Call `work` on each item, over the cores of this process; the first error is raised here."""
     for _ in in_order(work, items):
         pass
 
 
 def in_order(work, items):
-    """Results of `work` for each item, in order, computed on the cores of this process, few at a
-    time; the first error is raised. Work that is itself a part of such work stays on its thread.
-
-    Parameters
-    ----------
-    work : callable
-    items : iterable
+    """Results of `work` for each item, in order, computed on the cores of this process, few at a time; the first error
+    is raised. Work that is itself a part of such work stays on its thread.
     """
     items, count = list(items), cores()
     if min(count, len(items)) < 2 or getattr(WORKING, "now", False):

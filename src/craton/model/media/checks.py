@@ -23,15 +23,9 @@ def tolerance(*coordinates):
 
 
 def wrong(vp, vs, rho):
-    """Find impossible values: dict of fault -> boolean array. The names are those that `_sentence`
-    knows.
+    """Find impossible values: dict of fault -> boolean array. The names are those that `_sentence` knows.
 
-    Parameters
-    ----------
-    vp, vs : array_like
-        m/s.
-    rho : array_like
-        kg/m3.
+    `vp`, `vs` in m/s; `rho` in kg/m3.
     """
     with np.errstate(invalid="ignore"):
         return {
@@ -45,12 +39,7 @@ def wrong(vp, vs, rho):
 def sound(vp, vs, rho):
     """Whether nothing is `wrong`, in fewer looks at the values; nan is at no side of anything.
 
-    Parameters
-    ----------
-    vp, vs : array_like
-        m/s.
-    rho : array_like
-        kg/m3.
+    `vp`, `vs` in m/s; `rho` in kg/m3.
     """
     return bool(
         np.size(vp)
@@ -82,18 +71,9 @@ def _sentence(fault, vp, vs, rho, where):
 
 
 def values(key, vp, vs, rho, where=""):
-    """Problems of one triple of values; `where` (with a leading space) tells the place in the
-    message.
+    """Problems of one triple of values; `where` (with a leading space) tells the place in the message.
 
-    Parameters
-    ----------
-    key : str
-        Of the model in the scenario, for messages.
-    vp, vs : array_like
-        m/s.
-    rho : array_like
-        kg/m3.
-    where : str
+    `key`: of the model in the scenario, for messages; `vp`, `vs` in m/s; `rho` in kg/m3.
     """
     bad = [fault for fault, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
     names = {fault: "vs" if fault == "ratio" else fault for fault in bad}
@@ -103,16 +83,8 @@ def values(key, vp, vs, rho, where=""):
 def points(key, xyz, vp, vs, rho, noun="points"):
     """Problems of many values: one for each kind, with its count and its first place.
 
-    Parameters
-    ----------
-    key : str
-        Key in the scenario that the values come from.
-    xyz : tuple of arrays
-        Coordinates that broadcast to the shape of the values, metres.
-    vp, vs, rho : arrays of one shape
-        m/s and kg/m3.
-    noun : str
-        What is counted.
+    `key`: key in the scenario that the values come from; `xyz`: coordinates that broadcast to the shape of the values,
+    metres; `vp`, `vs`, `rho` in m/s and kg/m3; `noun`: what is counted.
     """
     problems = []
     if sound(vp, vs, rho):
@@ -132,8 +104,8 @@ def located(key, xyz, wrong, noun, words):
     """Return the problem of some points that are `wrong`, with their count and the place of the first: list of at most
     one Problem.
 
-    Coordinates `xyz` broadcast to the shape of `wrong`, m; `words` gives message and remedy for the index of the first
-    and its place in words.
+    Coordinates `xyz` broadcast to the shape of `wrong` in m; `words` gives message and remedy for the index of the
+    first and its place in words.
     """
     if not wrong.any():
         return []
@@ -148,16 +120,10 @@ class Unlikely(Problem):
 
 
 def unlikely(model, key, parts):
-    """Problems of a whole model whose numbers look like km/s and g/cm3, or were multiplied by a
-    thousand too often: of its solids; of its fluids where there are none.
+    """Problems of a whole model whose numbers look like km/s and g/cm3, or were multiplied by a thousand too often: of
+    its solids; of its fluids where there are none.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    key : str
-        Of the model in the scenario, for messages.
-    parts : iterable of (vp, vs, rho) arrays
-        m/s and kg/m3.
+    `key`: of the model in the scenario, for messages; `parts` iterable of (vp, vs, rho), m/s and kg/m3.
     """
     if getattr(model, MEANT, None) == "SI":
         return []

@@ -21,59 +21,29 @@ BATCH = 1 << 18  # samples held at a time while such cells are averaged
 def cell_averages(model, grid, k0, k1, cut=True):
     """Density and moduli averaged over the cells of some planes of a grid.
 
-    A cell has the size of the spacing, is centred on its integer point and is clipped at the first
-    and last point of the grid: the cells of the top plane are their lower halves. Density is the
-    arithmetic mean over the cell, the bulk and the shear modulus are harmonic means (Moczo et al.
-    2002, BSSA 92, 3042-3066). Flat layers are exact wherever an interface crosses a cell; a cell
-    that an anomaly's surface cuts is sampled 4 times along each axis (its share of the cell is
-    known to 1/8 at worst, where the surface runs along the grid; exactly for the horizontal faces
-    of boxes); model files are interpolated linearly at 2 points along each axis.
+    A cell has the size of the spacing, is centred on its integer point and is clipped at the first and last point of
+    the grid: the cells of the top plane are their lower halves. Density is the arithmetic mean over the cell, the bulk
+    and the shear modulus are harmonic means (Moczo et al. 2002, BSSA 92, 3042-3066). Flat layers are exact wherever an
+    interface crosses a cell; a cell that an anomaly's surface cuts is sampled 4 times along each axis (its share of the
+    cell is known to 1/8 at worst, where the surface runs along the grid; exactly for the horizontal faces of boxes);
+    model files are interpolated linearly at 2 points along each axis.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    grid : Grid
-    k0, k1 : int
-        Planes k0 to k1 - 1, counted from the bottom.
-    cut : bool
-        Density and moduli times the part of a cell that is below the surface; else those of the
-        matter in a cell, without a surface where it is empty.
-
-    Returns
-    -------
-    rho, kappa, mu : arrays (k1 - k0, ny, nx), float64
-        kg/m3, Pa, Pa. Read-only views, constant along y and x, where the model depends on z only.
-        mu is 0 in a cell with fluid in it. All three are 0 in a cell above the surface of a model
-        with topography (`terrain.fill`).
-
-    Raises
-    ------
-    ScenarioError
-        A model file cannot be read.
+    `k0`, `k1`: planes k0 to k1 - 1, counted from the bottom; `cut`: density and moduli times the part of a cell that is
+    below the surface; else those of the matter in a cell, without a surface where it is empty. Returns rho, kappa, mu
+    arrays (k1 - k0, ny, nx), float64: kg/m3, Pa, Pa; Read-only views, constant along y and x, where the model depends
+    on z only. mu is 0 in a cell with fluid in it; all three are 0 in a cell above the surface of a model with
+    topography (`terrain.fill`). Raises ScenarioError: a model file cannot be read.
     """
     return _below_ground(model, grid, k0, k1, cells.ELASTIC, cut)
 
 
 def cell_losses(model, grid, k0, k1):
-    """1/Qp and 1/Qs averaged over the cells of some planes of a grid, 0 where a model says nothing
-    of Q.
+    """1/Qp and 1/Qs averaged over the cells of some planes of a grid, 0 where a model says nothing of Q.
 
-    As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances:
-    harmonic means of complex moduli (Kristek & Moczo 2003, BSSA 93, 2273-2280) to first order in
-    1/Q. 1/Qs is 0 in a cell with fluid in it.
+    As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances: harmonic means of complex
+    moduli (Kristek & Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q. 1/Qs is 0 in a cell with fluid in it.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    grid : Grid
-    k0 : int
-        First plane.
-    k1 : int
-        One past the last plane.
-
-    Returns
-    -------
-    1/Qp, 1/Qs : arrays (k1 - k0, ny, nx), float64
+    `k0`: first plane; `k1`: one past the last plane. Returns 1/Qp, 1/Qs arrays (k1 - k0, ny, nx), float64.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = _averages(model, grid, k0, k1, cells.LOSSES)
@@ -82,25 +52,13 @@ def cell_losses(model, grid, k0, k1):
 
 
 def cell_stiffness(model, grid, k0, k1, cut=True):
-    """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid:
-    transverse isotropy about z.
+    """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid: transverse isotropy about
+    z.
 
     As `cell_averages`, with the mean of thin horizontal layers (Backus 1962) for the stiffness, Pa.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    grid : Grid
-    k0 : int
-        First plane.
-    k1 : int
-        One past the last plane.
-    cut : bool
-        See `cell_averages`.
-
-    Returns
-    -------
-    rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
+    `k0`: first plane; `k1`: one past the last plane; `cut`: see `cell_averages`. Returns rho, c11, c13, c33, c44, c66
+    arrays (k1 - k0, ny, nx), float64.
     """
     return _below_ground(model, grid, k0, k1, cells.VTI, cut)
 
@@ -129,16 +87,9 @@ def _averages(model, grid, k0, k1, average):
 
 
 def medium_of(model, box, names=checks.NAMES):
-    """Return the medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1),
-    (z0, z1)).
+    """Return the medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1)).
 
-    Parameters
-    ----------
-    model : model of a scenario
-    box : ((x0, x1), (y0, y1), (z0, z1))
-        m.
-    names : sequence of str
-        Of `properties.NAMES`.
+    `box` ((x0, x1), (y0, y1), (z0, z1)), m; `names`: of `properties.NAMES`.
     """
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
@@ -185,17 +136,8 @@ def _sampled(medium, bodies, grid, at, sides, nodes, average):
 def point_values(model, xyz):
     """vp, vs and density at points, anomalies included.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    xyz : array (n, 3)
-        Positions, metres. A point on an interface takes the layer below; outside a model file the
-        nearest value.
-
-    Returns
-    -------
-    vp, vs, rho : arrays (n,)
-        m/s, m/s, kg/m3.
+    `xyz` array (n, 3): positions, metres; a point on an interface takes the layer below; outside a model file the
+    nearest value. Returns vp, vs, rho arrays (n,): m/s, m/s, kg/m3.
     """
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
     if not len(xyz):
@@ -205,14 +147,10 @@ def point_values(model, xyz):
 
 
 def in_fluid(model, xyz):
-    """Return which positions lie in a fluid of the model or in its water, (n,) bool; a point on an
-    interface takes the layer below.
+    """Return which positions lie in a fluid of the model or in its water, (n,) bool; a point on an interface takes the
+    layer below.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    xyz : array (n, 3)
-        Positions, metres.
+    `xyz` array (n, 3): positions, metres.
     """
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
     fluid = point_values(model, xyz)[1] == 0
@@ -225,20 +163,11 @@ def in_fluid(model, xyz):
 def extremes(model, region):
     """Smallest and largest values of a model in a grid or `Region`.
 
-    Exact for layers; for a file those of its points in the region (interpolation stays between
-    them); for relative anomalies those at a lattice of points in them.
+    Exact for layers; for a file those of its points in the region (interpolation stays between them); for relative
+    anomalies those at a lattice of points in them.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-
-    Returns
-    -------
-    dict
-        ``vp``, ``vs`` (m/s), ``rho`` (kg/m3), ``lam`` (lambda, Pa): (smallest, largest);
-        ``slowest``: the slowest wave, m/s: the smallest vs of the solid and vp of the fluid, which
-        limits the spacing.
+    Returns dict: ``vp``, ``vs`` (m/s), ``rho`` (kg/m3), ``lam`` (lambda, Pa): (smallest, largest); ``slowest``: the
+    slowest wave, m/s: the smallest vs of the solid and vp of the fluid, which limits the spacing.
     """
     ground = terrain.build(model)
     region = region if ground is None else terrain.clipped(ground, region)
@@ -295,11 +224,7 @@ def _summary(vp, vs, rho):
 def around(bodies, box):
     """Return the part of a box that the anomalies meet.
 
-    Parameters
-    ----------
-    bodies : list of Anomaly
-    box : ((x0, x1), (y0, y1), (z0, z1))
-        m.
+    `box` ((x0, x1), (y0, y1), (z0, z1)), m.
     """
     met = [a for a in bodies if a.meets(box)]
     lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
@@ -309,21 +234,11 @@ def around(bodies, box):
 def problems(model, region, key="model"):
     """Everything that is wrong with a model for a grid or `Region`.
 
-    Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order
-    or starting below the top of the domain, a file that is missing, unreadable, incomplete or
-    smaller than the domain, anomalies outside or with wrong values.
+    Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order or starting below
+    the top of the domain, a file that is missing, unreadable, incomplete or smaller than the domain, anomalies outside
+    or with wrong values.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    key : str
-        Of the model in the scenario, for messages.
-
-    Returns
-    -------
-    list of Problem
-        Empty where all is well.
+    `key`: of the model in the scenario, for messages. Returns list of Problem: empty where all is well.
     """
     try:
         ground = terrain.build(model)

@@ -37,12 +37,7 @@ class Gridded:
     def values(self, x, y, z):
         """vp, vs (m/s), rho (kg/m3) at points, trilinear; arrays that broadcast together.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
-        z : array_like
-            m, up.
+        `x`, `y` in m; `z` in m, up.
         """
         (i, p, u), (j, q, v), (k, r, w) = (
             weights(axis, np.asarray(c, dtype=float)) for axis, c in zip(self.axes, (x, y, z))
@@ -55,18 +50,9 @@ class Gridded:
         return tuple(one(f) for f in self.fields)
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2
-        samples each.
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each.
 
-        Parameters
-        ----------
-        grid : Grid
-        k0 : int
-            First plane.
-        k1 : int
-            One past the last plane.
-        average : Average
-            What is averaged, and how.
+        `k0`: first plane; `k1`: one past the last plane; `average`: what is averaged, and how.
         """
         x, y, z = (
             weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES)
@@ -118,15 +104,7 @@ def _mean_of_pairs(levels, average):
 def extent_problems(axes, region, name, key):
     """Problems of a file whose axes (x, y, z) do not reach over the domain.
 
-    Parameters
-    ----------
-    axes : tuple of arrays
-        x, y, z of the file, m.
-    region : Grid or Region
-    name : str
-        Of the file.
-    key : str
-        Of the file in the scenario.
+    `axes`: x, y, z of the file, m; `name`: of the file; `key`: of the file in the scenario.
     """
     problems = []
     for axis, label in zip(axes, AXES):

@@ -46,15 +46,10 @@ class Layered:
         return 1, 1, GAUSS if self.gradients.any() else 1
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface
-        belongs to the layer below.
+        """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface belongs to the layer
+        below.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
-        z : array_like
-            m, up.
+        `x`, `y` in m; `z` in m, up.
         """
         return self._in_layer(self.layer(z), z)
 
@@ -66,37 +61,21 @@ class Layered:
     def layer(self, z):
         """Return number of the layer of each point, of the shape of z.
 
-        Parameters
-        ----------
-        z : array_like
-            m, up.
+        `z` in m, up.
         """
         return np.maximum(np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0)
 
     def within(self, layer):
-        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down
-        and the first up for ever.
-
-        Parameters
-        ----------
-        layer : array of int
+        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down and the first up for
+        ever.
         """
         lowest = np.append(np.nextafter(self.breaks[1:], np.inf), -np.inf)
         return lowest[layer], np.append(np.inf, self.breaks[1:])[layer]
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views
-        (k1 - k0, ny, nx).
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx).
 
-        Parameters
-        ----------
-        grid : Grid
-        k0 : int
-            First plane.
-        k1 : int
-            One past the last plane.
-        average : Average
-            What is averaged, and how.
+        `k0`: first plane; `k1`: one past the last plane; `average`: what is averaged, and how.
         """
         lower, upper = cells.edges(grid, "z", k0, k1)
         column = np.empty((average.size, k1 - k0))
@@ -119,13 +98,9 @@ class Layered:
         return ~begins.any(axis=1)
 
     def sections(self, low, high):
-        """Part of each layer between two elevations: list of (layer, z of its lower end, z of its
-        upper end).
+        """Part of each layer between two elevations: list of (layer, z of its lower end, z of its upper end).
 
-        Parameters
-        ----------
-        low, high : float
-            Elevation, m.
+        `low`, `high`: elevation, m.
         """
         bottoms = np.append(self.breaks[1:], -np.inf)
         uppers = np.append(np.inf, self.breaks[1:])  # the first layer fills what is above it
@@ -158,31 +133,16 @@ class Followed:
     whole = (1, PIECES, 1)
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast
-        together).
+        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast together).
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
-        z : array_like
-            m, up.
+        `x`, `y` in m; `z` in m, up.
         """
         return self.flat.values(x, y, np.asarray(z, float) - self.terrain.surface(x, y))
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES`
-        samples along z.
+        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES` samples along z.
 
-        Parameters
-        ----------
-        grid : Grid
-        k0 : int
-            First plane.
-        k1 : int
-            One past the last plane.
-        average : Average
-            What is averaged, and how.
+        `k0`: first plane; `k1`: one past the last plane; `average`: what is averaged, and how.
         """
         x, y = grid.axis("x"), grid.axis("y")[:, None]
         ground = self.terrain.surface(x, y)
@@ -208,11 +168,7 @@ def follows(model):
 def build(model, names=checks.NAMES):
     """Return the `Layered` of a homogeneous or layers model of a scenario.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    names : sequence of str
-        Of `properties.NAMES`.
+    `names`: of `properties.NAMES`.
     """
     if model.kind == "homogeneous":
         values = np.array([[properties.value(model, name)] for name in names])
@@ -229,12 +185,7 @@ def build(model, names=checks.NAMES):
 def problems(layered, region, key):
     """Problems of a layered medium on a grid or region: list of Problem.
 
-    Parameters
-    ----------
-    layered : Layered
-    region : Grid or Region
-    key : str
-        Of the model in the scenario, for messages.
+    `key`: of the model in the scenario, for messages.
     """
     problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
     disorder = _order_problems(layered, key)

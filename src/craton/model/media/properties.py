@@ -15,24 +15,16 @@ NAMES = (*ELASTIC, *LOSSES, *THOMSEN)  # media hold the first few of them
 def inside(name, value):
     """Return a property as media hold it, from what a scenario or file says; arrays too.
 
-    Parameters
-    ----------
-    name : str
-        Of `properties.NAMES`.
-    value : array_like
+    `name`: of `properties.NAMES`.
     """
     return 1 / value if name in LOSSES else value
 
 
 def value(spec, name):
-    """Return a property of a layer or homogeneous model as media hold it; 0 where it is not given
-    (no loss, no anisotropy).
+    """Return a property of a layer or homogeneous model as media hold it; 0 where it is not given (no loss, no
+    anisotropy).
 
-    Parameters
-    ----------
-    spec : layer, anomaly or model of a scenario
-    name : str
-        Of `properties.NAMES`.
+    `spec` layer, anomaly or model of a scenario; `name`: of `properties.NAMES`.
     """
     stated = getattr(spec, name, None)
     return 0.0 if stated is None else float(inside(name, stated))

@@ -35,21 +35,11 @@ DIMENSIONS = (
 
 @contextmanager
 def open_model(path, key="model.file", variables=tuple(VARIABLES), frame=None, system=None):
-    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it
-    cannot be understood.
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood.
 
-    Parameters
-    ----------
-    path : path-like
-    key : str
-        Of the file in the scenario.
-    variables : sequence of str
-        Of `VARIABLES` and `OPTIONAL`.
-    frame : craton.tables.on_earth.Frame, optional
-        Of the box, where that has a place on Earth: files on longitude and latitude or with a
-        reference system of their own are mapped to it.
-    system : str, optional
-        Reference system of the file's coordinates, where it does not state it itself.
+    `path` path-like; `key`: of the file in the scenario; `variables`: of `VARIABLES` and `OPTIONAL`; `frame`: of the
+    box, where that has a place on Earth: files on longitude and latitude or with a reference system of their own are
+    mapped to it; `system`: reference system of the file's coordinates, where it does not state it itself.
     """
     try:
         with io.read(path, "gridded model") as dataset:
@@ -61,12 +51,7 @@ def open_model(path, key="model.file", variables=tuple(VARIABLES), frame=None, s
 def open_file(model, key="model.file", variables=tuple(VARIABLES)):
     """Open the file of a model as `open_model` does, mapped to the box that it is for.
 
-    Parameters
-    ----------
-    model : model of a scenario, of kind file
-    key : str
-    variables : sequence of str
-        As of `open_model`.
+    `model` model of a scenario, of kind file; `variables`: as of `open_model`.
     """
     frame, system = getattr(model, "frame", None), getattr(model, "crs", None)
     if getattr(model, "properties", None) is not None:
@@ -248,13 +233,10 @@ class Source:
         return array.transpose(*dims), self._scale(array.variable, quantity)
 
     def ranges(self, box):
-        """First and one past the last index on x, y, z of the points that a box needs; rounding
-        does not draw in one more.
+        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one
+        more.
 
-        Parameters
-        ----------
-        box : ((x0, x1), (y0, y1), (z0, z1))
-            m.
+        `box` ((x0, x1), (y0, y1), (z0, z1)), m.
         """
         limits = []
         for axis, (low, high) in zip(self.axes, box):
@@ -268,10 +250,7 @@ class Source:
     def read(self, ranges):
         """Return a block of the file as `Gridded`, by index ranges on x, y, z.
 
-        Parameters
-        ----------
-        ranges : tuple of (int, int)
-            On x, y, z, as of `ranges`.
+        `ranges` tuple of (int, int): on x, y, z, as of `ranges`.
         """
         z, y, x = (slice(*limits) for limits in reversed(ranges))
 
@@ -291,15 +270,9 @@ class Source:
         )
 
     def slabs(self, box, values=8_000_000):
-        """Yield the part of the file that a box needs, in blocks of whole planes with about so many
-        points each.
+        """Yield the part of the file that a box needs, in blocks of whole planes with about so many points each.
 
-        Parameters
-        ----------
-        box : ((x0, x1), (y0, y1), (z0, z1))
-            m.
-        values : int
-            Points of a block.
+        `box` ((x0, x1), (y0, y1), (z0, z1)), m; `values`: points of a block.
         """
         x, y, (first, last) = self.ranges(box)
         planes = max(values // ((x[1] - x[0]) * (y[1] - y[0])), 1)
@@ -332,10 +305,7 @@ class MappedSource(Source):
     def read(self, ranges):
         """Return a block of nodes as `Gridded`; see `Source.read`.
 
-        Parameters
-        ----------
-        ranges : tuple of (int, int)
-            Of the nodes on x, y and levels on z.
+        `ranges` tuple of (int, int): of the nodes on x, y and levels on z.
         """
         columns, rows, levels = ranges
         window, stencil = self._raster.window(slice(*rows), slice(*columns))

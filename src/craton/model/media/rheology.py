@@ -13,18 +13,12 @@ PIECE = 4096  # samples at a time, each in many directions: temporaries stay in 
 
 
 def problems(model, region, key="model"):
-    """Problems of Q and Thomsen's parameters, in a model whose vp, vs and density are valid: list
-    of Problem.
+    """Problems of Q and Thomsen's parameters, in a model whose vp, vs and density are valid: list of Problem.
 
-    Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not
-    positive, attenuation asked for and no Q given, losses too large for the mechanisms.
+    Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked
+    for and no Q given, losses too large for the mechanisms.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    key : str
-        Of the model in the scenario, for messages.
+    `key`: of the model in the scenario, for messages.
     """
     problems, worst, has_q = [], 0.0, False
     try:
@@ -101,14 +95,7 @@ def _storage(mechanisms, largest):
 
 
 def relaxation(model, region):
-    """Return the `Relaxation` of a model in a grid or `Region`; None where no attenuation is
-    wanted.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    """
+    """Return the `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted."""
     table = getattr(model, "attenuation", None)
     if table is None:
         return None
@@ -118,13 +105,7 @@ def relaxation(model, region):
 def fastest(model, region, relaxation, speed="vp"):
     """Largest unrelaxed P or S speed, m/s: it limits the time step.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    relaxation : Relaxation or None
-    speed : str
-        ``"vp"`` or ``"vs"``.
+    `speed`: ``"vp"`` or ``"vs"``.
     """
     n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
     return float(
@@ -136,19 +117,14 @@ def fastest(model, region, relaxation, speed="vp"):
 
 
 def relaxing_part(c11, c13, c33, c44, c66, qp, qs):
-    """Return the isotropic part of a stiffness about z, which relaxes: bulk and shear modulus, Pa,
-    and 1/Qp that fits them.
+    """Return the isotropic part of a stiffness about z, which relaxes: bulk and shear modulus, Pa, and 1/Qp that fits
+    them.
 
-    lambda = (c12 + c13 + c23) / 3 and mu = (c44 + c55 + c66) / 3, as in spectral elements
-    (`sampling.moduli`). 1/Qp and 1/Qs are those of waves along z: the losses of bulk and shear
-    modulus are those of an isotropic medium with c33 and c44.
+    lambda = (c12 + c13 + c23) / 3 and mu = (c44 + c55 + c66) / 3, as in spectral elements (`sampling.moduli`). 1/Qp and
+    1/Qs are those of waves along z: the losses of bulk and shear modulus are those of an isotropic medium with c33 and
+    c44.
 
-    Parameters
-    ----------
-    c11, c13, c33, c44, c66 : array_like
-        Stiffnesses, Pa.
-    qp, qs : array_like
-        1/Qp and 1/Qs along z.
+    `c11`, `c13`, `c33`, `c44`, `c66`: stiffnesses, Pa; `qp`, `qs`: 1/Qp and 1/Qs along z.
     """
     mu = (2 * c44 + c66) / 3
     kappa = (c11 - 2 * c66 + 2 * c13) / 3 + 2 / 3 * mu
@@ -158,15 +134,9 @@ def relaxing_part(c11, c13, c33, c44, c66, qp, qs):
 
 
 def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
-    """Return the stiffness, Pa, whose isotropic part has P and S moduli of_p and of_s times those
-    of another's.
+    """Return the stiffness, Pa, whose isotropic part has P and S moduli of_p and of_s times those of another's.
 
-    Parameters
-    ----------
-    c11, c13, c33, c44, c66 : array_like
-        Stiffnesses of the other medium, Pa.
-    of_p, of_s : array_like
-        Ratios of moduli.
+    `c11`, `c13`, `c33`, `c44`, `c66`: stiffnesses of the other medium, Pa; `of_p`, `of_s`: ratios of moduli.
     """
     kappa, mu, _ = relaxing_part(c11, c13, c33, c44, c66, 0.0, 0.0)
     shear = mu * (of_s - 1)
@@ -175,17 +145,10 @@ def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
 
 
 def fastest_anisotropic(model, region, speed="vp", relaxation=None):
-    """Return the largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or
-    with "vs" of SH waves; unrelaxed.
+    """Return the largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves;
+    unrelaxed.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    speed : str
-        ``"vp"`` or ``"vs"``.
-    relaxation : Relaxation, optional
-        Of a medium with attenuation.
+    `speed`: ``"vp"`` or ``"vs"``; `relaxation`: of a medium with attenuation.
     """
     angle = np.linspace(0, np.pi / 2, 46)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
@@ -207,15 +170,10 @@ def fastest_anisotropic(model, region, speed="vp", relaxation=None):
 
 
 def largest(value, model, region):
-    """Return the largest of what `value` gives for the samples of a model, some of them at a time on
-    the cores of this process; not below 0.
+    """Return the largest of what `value` gives for the samples of a model, some of them at a time on the cores of this
+    process; not below 0.
 
-    Parameters
-    ----------
-    value : callable
-        Takes the values of `properties.NAMES`, (n,) each.
-    model : model of a scenario
-    region : Grid or Region
+    `value` callable: takes the values of `properties.NAMES`, (n,) each.
     """
     most = 0.0
     for *_, values in earth.samples(model, region):
@@ -228,14 +186,9 @@ def largest(value, model, region):
 def backwardness(model, region):
     """Extent to which quasi-P and quasi-SV waves run backwards, 0 where none does.
 
-    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s
-    . c = 1. Where it is above zero a perfectly matched layer across that axis is unstable (Becache,
-    Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
-
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
+    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it
+    is above zero a perfectly matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput.
+    Phys. 188, 399).
     """
     angle = np.linspace(0, np.pi / 2, 91)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
@@ -259,11 +212,5 @@ def backwardness(model, region):
 
 
 def anisotropic(model, region):
-    """Whether a model gives Thomsen's parameters other than zero.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    """
+    """Whether a model gives Thomsen's parameters other than zero."""
     return any(np.any(v) for *_, values in earth.samples(model, region) for v in values[5:])

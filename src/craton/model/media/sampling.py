@@ -63,16 +63,9 @@ class Sampler:
     lossy: bool
 
     def at(self, coordinates, centres, regions=None):
-        """Return result of `at_nodes`.
+        """Return the medium at the nodes of elements as `at_nodes` does.
 
-        Parameters
-        ----------
-        coordinates : (ne, 3, n) array
-            m.
-        centres : (ne, 3) array
-            m.
-        regions : (ne,) array of int, optional
-            Number of each element's region.
+        `coordinates` (ne, 3, n) in m; `centres` (ne, 3) in m; `regions` (ne,) int: number of each element's region.
         """
         if self._plain:
             return self._layered(coordinates, centres)
@@ -110,12 +103,7 @@ class Sampler:
 
         They lie in one layer without gradient, in the water, or in one region.
 
-        Parameters
-        ----------
-        z : (ne, n) array
-            Elevations of the nodes, m.
-        centres, regions
-            See `at_nodes`.
+        `z` (ne, n): elevations of the nodes, m; `centres`, `regions`: see `at_nodes`.
         """
         is_uniform = np.zeros(len(z), bool)
         if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.bodies:
@@ -202,18 +190,9 @@ class Sampler:
 
 
 def settled(flat, level, middle, heights):
-    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre
-    (ne,) put into it.
+    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it.
 
-    Parameters
-    ----------
-    flat : Layered
-    level : (ne, n) array
-        Elevations, m.
-    middle : (ne,) array
-        Elevations of centres, m.
-    heights : (ne,) array
-        Of the elements, m.
+    `level` (ne, n): elevations, m; `middle` (ne,): elevations of centres, m; `heights` (ne,): of the elements, m.
     """
     low, high = flat.within(flat.layer(middle))
     inside = np.clip(level, low[:, None], high[:, None])
@@ -221,15 +200,10 @@ def settled(flat, level, middle, heights):
 
 
 def sampler(model, region, region_names=()):
-    """Return the `Sampler` of a scenario's model for elements in a grid or `Region`, with the names
-    of the mesh's regions.
+    """Return the `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's
+    regions.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    region_names : sequence of str
-        Regions of the mesh.
+    `region_names`: regions of the mesh.
     """
     media = [model.regions[name] for name in region_names if name in (model.regions or {})]
     numbers = [n for n, name in enumerate(region_names) if name in (model.regions or {})]
@@ -258,12 +232,7 @@ def _anisotropic(medium):
 
 
 def stiff(model):
-    """Whether a model gives a stiffness of its own.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    """
+    """Whether a model gives a stiffness of its own."""
     return any(getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ())))
 
 
@@ -278,26 +247,12 @@ def _constants(model):
 
 
 def at_nodes(model, coordinates, centres, regions=None, region_names=()):
-    """Return the model at the nodes of elements; `Sampler.at` does the same for many batches of one
-    model.
+    """Return the model at the nodes of elements; `Sampler.at` does the same for many batches of one model.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    coordinates : (ne, 3, n) array
-        Of the elements' nodes, m.
-    centres : (ne, 3) array
-        Of the elements, m.
-    regions : (ne,) int array, optional
-        Of the elements, numbers in `region_names`.
-    region_names : tuple of str
-
-    Returns
-    -------
-    dict of str to array (ne, n)
-        ``rho`` (kg/m3), ``vp``, ``vs`` (m/s, 0 in a fluid); with attenuation ``loss_p``, ``loss_s``
-        (1/Qp, 1/Qs, 0 for none); with anisotropy ``stiffness`` (ne, 21, n), Pa: c11 c12 .. c16 c22
-        .. c66 of xx yy zz yz xz xy with engineering shear strains.
+    `coordinates` (ne, 3, n): of the elements' nodes, m; `centres` (ne, 3): of the elements, m; `regions` (ne,) int: of
+    the elements, numbers in `region_names`. Returns dict of str to array (ne, n): ``rho`` (kg/m3), ``vp``, ``vs`` (m/s,
+    0 in a fluid); with attenuation ``loss_p``, ``loss_s`` (1/Qp, 1/Qs, 0 for none); with anisotropy ``stiffness`` (ne,
+    21, n), Pa: c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy with engineering shear strains.
     """
     flat = np.asarray(coordinates)
     region = cells.Region(tuple(flat.min(axis=(0, 2))), tuple(flat.max(axis=(0, 2))))
@@ -310,10 +265,7 @@ def at_nodes(model, coordinates, centres, regions=None, region_names=()):
 def fluids(samples):
     """Elements that are fluid, (ne,): vs = 0 at all nodes.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
+    `samples` dict of str to (ne, n): as of `at_nodes`.
     """
     return (samples["vs"] == 0).all(axis=1)
 
@@ -321,10 +273,7 @@ def fluids(samples):
 def largest_inverse_q(samples):
     """Largest 1/Q of P waves, S waves and bulk modulus.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
+    `samples` dict of str to (ne, n): as of `at_nodes`.
     """
     kappa, mu = bulk(samples), samples["loss_s"]
     return float(max(samples["loss_p"].max(), mu.max(), kappa.max()))
@@ -333,10 +282,7 @@ def largest_inverse_q(samples):
 def bulk(samples):
     """1/Q of the bulk modulus, from 1/Qp of kappa + 4/3 mu and 1/Qs of mu; not below 0.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
+    `samples` dict of str to (ne, n): as of `at_nodes`.
     """
     kappa, mu = cells.moduli(samples["vp"], samples["vs"], samples["rho"])
     loss = ((kappa + 4 / 3 * mu) * samples["loss_p"] - 4 / 3 * mu * samples["loss_s"]) / kappa
@@ -344,14 +290,9 @@ def bulk(samples):
 
 
 def relaxation(model, largest):
-    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`;
-    None without.
+    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    largest : float
-        Largest 1/Q.
+    `largest`: largest 1/Q.
     """
     table = model.attenuation
     if table is None or not largest:
@@ -362,21 +303,12 @@ def relaxation(model, largest):
 def moduli(samples, relaxation=None):
     """lambda and mu, or 21 constants, Pa, and where they relax 1/Q_mu and 1/Q_kappa.
 
-    Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference
-    frequency. Of 21 constants the isotropic part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12
-    + c13 + c23) / 3; the rest is elastic.
+    Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference frequency. Of 21
+    constants the isotropic part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12 + c13 + c23) / 3; the rest is
+    elastic.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
-    relaxation : Relaxation or None
-
-    Returns
-    -------
-    moduli : (ne, 2 or 21, n) array
-    losses : (ne, 2, n) array
-        None without attenuation.
+    `samples` dict of str to (ne, n): as of `at_nodes`. Returns moduli (ne, 2 or 21, n); losses (ne, 2, n): None without
+    attenuation.
     """
     full = samples.get("stiffness")
     if full is None:
@@ -399,13 +331,10 @@ def moduli(samples, relaxation=None):
 
 
 def slowest(samples):
-    """Return the slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along
-    the directions of `DIRECTIONS`.
+    """Return the slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of
+    `DIRECTIONS`.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
+    `samples` dict of str to (ne, n): as of `at_nodes`.
     """
     if "stiffness" not in samples:
         return np.where(samples["vs"] > 0, samples["vs"], samples["vp"])
@@ -420,13 +349,10 @@ def slowest(samples):
 
 
 def slowest_in(samples):
-    """Return the slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node
-    that is softest to shear along an axis.
+    """Return the slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to
+    shear along an axis.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
+    `samples` dict of str to (ne, n): as of `at_nodes`.
     """
     if "stiffness" in samples and samples["rho"].shape[1] > 1:
         softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
@@ -447,17 +373,10 @@ DIRECTIONS = _directions()
 
 
 def phase_speeds(constants, rho, directions=DIRECTIONS):
-    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media
-    (n, 21) and (n,): (n, 3 m), m/s.
+    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media (n, 21) and (n,): (n,
+    3 m), m/s.
 
-    Parameters
-    ----------
-    constants : (n, 21) array
-        Pa.
-    rho : (n,) array
-        kg/m3.
-    directions : (m, 3) array
-        Unit vectors.
+    `constants` (n, 21) in Pa; `rho` (n,) in kg/m3; `directions` (m, 3): unit vectors.
     """
     law = np.empty((len(constants), 6, 6))
     law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = constants
@@ -472,17 +391,9 @@ def phase_speeds(constants, rho, directions=DIRECTIONS):
 
 
 def problems(model, region, region_names=(), key="model"):
-    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names
-    of regions.
+    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions.
 
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    region_names : sequence of str
-        Regions of the mesh.
-    key : str
-        Of the model in the scenario, for messages.
+    `region_names`: regions of the mesh; `key`: of the model in the scenario, for messages.
     """
     problems = _region_problems(model, region_names, key)
     if model.kind != "regions":
@@ -522,19 +433,10 @@ def _region_problems(model, region_names, key):
 
 
 def element_problems(samples, centres, key="model", numbers=None):
-    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are
-    impossible.
+    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible.
 
-    Parameters
-    ----------
-    samples : dict of str to (ne, n) arrays
-        As of `at_nodes`.
-    centres : (ne, 3) array
-        m.
-    key : str
-        Of the model in the scenario, for messages.
-    numbers : (ne,) array of int, optional
-        Of the elements, for messages.
+    `samples` dict of str to (ne, n): as of `at_nodes`; `centres` (ne, 3) in m; `key`: of the model in the scenario, for
+    messages; `numbers` (ne,) int: of the elements, for messages.
     """
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
     problems = checks.points(

@@ -16,21 +16,10 @@ ON_FACE = 1e-4  # of a face's size: a node closer than this lies on it
 def problems(mesh, degree=4, key="domain.mesh"):
     """Problems of a mesh, one of each kind with its count and its first or worst position.
 
-    Parameters
-    ----------
-    mesh : HexMesh
-    degree : int
-        Polynomial degree: Jacobians are looked at at its Gauss-Lobatto-Legendre points, corners
-        included.
-    key : str
-        Key in the scenario that the mesh comes from.
-
-    Returns
-    -------
-    list of Problem
-        Empty for a good mesh. Where the arrays themselves are wrong (a node number that does not
-        exist, a coordinate that is no number, an element that names a node twice), only that is
-        told.
+    `degree`: polynomial degree: Jacobians are looked at at its Gauss-Lobatto-Legendre points, corners included; `key`:
+    key in the scenario that the mesh comes from. Returns list of Problem: empty for a good mesh; where the arrays
+    themselves are wrong (a node number that does not exist, a coordinate that is no number, an element that names a
+    node twice), only that is told.
     """
     for check in ARRAYS:
         if findings := list(check(mesh)):

@@ -124,17 +124,12 @@ class Stack:
         return (self.count[0] // layer.width[0]) * (self.count[1] // layer.width[1]) * layer.pieces
 
     def points(self, degree, window=None):
-        """Return number of different GLL points of the stack, or of a window of it, without
-        building it.
+        """Return number of different GLL points of the stack, or of a window of it, without building it.
 
-        Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n:
-        known from windows of few.
+        Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n: known from windows of
+        few.
 
-        Parameters
-        ----------
-        degree : int
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
+        `window`: x0, x1, y0, y1; the whole by default.
         """
         limits = (0, self.count[0], 0, self.count[1]) if window is None else window
         (x0, x), (y0, y) = (
@@ -180,20 +175,10 @@ class Stack:
         return np.cumsum([0, *(len(layer.levels) - 1 for layer in self.layers)]).tolist()
 
     def slices(self, px, py):
-        """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice,
-        xi fastest.
+        """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice, xi fastest.
 
-        Parameters
-        ----------
-        px : int
-            Slices along xi.
-        py : int
-            Slices along eta.
-
-        Raises
-        ------
-        ValueError
-            The coarsest elements cannot be shared among so many.
+        `px`: slices along xi; `py`: slices along eta. Raises ValueError: the coarsest elements cannot be shared among
+        so many.
         """
         for name, parts, count, width in zip(("xi", "eta"), (px, py), self.count, self.coarsest):
             if parts < 1 or count // width < parts:
@@ -204,18 +189,13 @@ class Stack:
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
     def corners(self, index, window):
-        """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1,
-        y0, y1): (ne, 8, 3) int64.
+        """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1, y0, y1): (ne, 8, 3)
+        int64.
 
-        The window is in elements of the top. Elements follow one another along xi fastest, then
-        eta, those of one brick together.
+        The window is in elements of the top. Elements follow one another along xi fastest, then eta, those of one brick
+        together.
 
-        Parameters
-        ----------
-        index : int
-            Layer.
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
+        `index`: layer; `window`: x0, x1, y0, y1; the whole by default.
         """
         layer = self.layers[index]
         wide = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
@@ -241,10 +221,7 @@ class Stack:
     def keys(self, places):
         """Return number (int64) of each node from its place (..., 3): by level, then eta, then xi.
 
-        Parameters
-        ----------
-        places : (..., 3) array
-            I, J, K.
+        `places` (..., 3): I, J, K.
         """
         nx, ny = (QUARTERS * n + 1 for n in self.count)
         return (places[..., 2] * ny + places[..., 1]) * nx + places[..., 0]
@@ -252,9 +229,7 @@ class Stack:
     def places(self, keys):
         """Places (..., 3) of nodes from their numbers.
 
-        Parameters
-        ----------
-        keys : (m,) array of int64
+        `keys` (m,) int64.
         """
         nx, ny = (QUARTERS * n + 1 for n in self.count)
         row, i = np.divmod(keys, nx)
@@ -262,15 +237,9 @@ class Stack:
         return np.stack([i, j, k], axis=-1)
 
     def around(self, window, columns):
-        """Return a window with so many columns of the largest elements more on each side, as far as
-        the stack reaches.
+        """Return a window with so many columns of the largest elements more on each side, as far as the stack reaches.
 
-        Parameters
-        ----------
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
-        columns : int
-            Columns of the largest elements.
+        `window`: x0, x1, y0, y1; the whole by default; `columns`: columns of the largest elements.
         """
         wide = [
             (low - columns * w, high + columns * w) for low, high, w in zip(window[::2], window[1::2], self.coarsest)
@@ -278,35 +247,17 @@ class Stack:
         return tuple(int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n)))
 
     def heights(self, k):
-        """Vertical coordinates at places K: linear between levels.
-
-        Parameters
-        ----------
-        k : array_like of int
-        """
+        """Vertical coordinates at places K: linear between levels."""
         levels = self.levels
         return np.interp(np.asarray(k) / QUARTERS, np.arange(len(levels)), levels)
 
     def build(self, window=None):
         """Elements of the stack or of a window (x0, x1, y0, y1) of it.
 
-        Parameters
-        ----------
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
-
-        Returns
-        -------
-        elements : (ne, 27) int32 array
-            Lexicographic, into `keys`; layer after layer from below.
-        keys : (m,) int64 array
-            Number of each node, rising.
-        layers : (ne,) int32 array
-            Layer of each element.
-        faces : dict of str to (nf, 2) int32 arrays
-            Rows (element, local face) on the sides of the whole stack, by `SIDES`.
-        numbers : (ne,) int64 array
-            Of each element in the whole stack.
+        `window`: x0, x1, y0, y1; the whole by default. Returns elements (ne, 27) int32: lexicographic, into `keys`;
+        layer after layer from below; keys (m,) int64: number of each node, rising; layers (ne,) int32: layer of each
+        element; faces dict of str to (nf, 2) int32: rows (element, local face) on the sides of the whole stack, by
+        `SIDES`; numbers (ne,) int64: of each element in the whole stack.
         """
         window = (0, self.count[0], 0, self.count[1]) if window is None else tuple(map(int, window))
         x0, x1, y0, y1 = window
@@ -339,9 +290,7 @@ class Stack:
     def sides(self, corners):
         """Faces of elements on each side of the stack: dict of (nf, 2).
 
-        Parameters
-        ----------
-        corners : (ne, 8, 3) array of int
+        `corners` (ne, 8, 3) int.
         """
         ends = QUARTERS * np.array([0, self.count[0], 0, self.count[1], 0, len(self.levels) - 1])
         faces = {}
@@ -352,13 +301,7 @@ class Stack:
 
 
 def different(keys):
-    """Different keys, rising, and where each key is among them; quicker than by sorting where the
-    keys are dense.
-
-    Parameters
-    ----------
-    keys : array of int
-    """
+    """Different keys, rising, and where each key is among them; quicker than by sorting where the keys are dense."""
     low, high = (int(keys.min()), int(keys.max())) if keys.size else (0, 0)
     if high - low >= DENSE * keys.size:
         values, inverse = np.unique(keys, return_inverse=True)
@@ -389,15 +332,13 @@ def _quads(layer, columns):
 
 
 def all_nodes(corners):
-    """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their
-    edge, face or element.
+    """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their edge, face or
+    element.
 
-    A key is linear in the place, so its mean is the key of the mean. In floating point, because
-    that is faster, and exact below `LARGEST`.
+    A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and
+    exact below `LARGEST`.
 
-    Parameters
-    ----------
-    corners : (ne, 8) array of int
+    `corners` (ne, 8) int.
     """
     grid = np.array([(a, b, c) for c in range(3) for b in range(3) for a in range(3)])
     weights = np.prod(np.where(CORNERS[None] == 2, grid[:, None], 2 - grid[:, None]), axis=2) / 8

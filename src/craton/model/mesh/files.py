@@ -20,26 +20,12 @@ PLURAL = {"tetra": "tetrahedra", "wedge": "wedges", "pyramid": "pyramids", "poly
 def read_mesh(path, key="domain.mesh"):
     """Read a mesh of hexahedra with 8, 20 or 27 nodes (those of 20 are completed).
 
-    Parameters
-    ----------
-    path : path-like
-        File, known by its suffix, or the folder with ``nodes_coords_file`` and ``mesh_file`` of
-        SPECFEM3D's external meshes.
-    key : str
-        Key in the scenario, for messages.
-
-    Returns
-    -------
-    HexMesh
-        Regions from physical groups, blocks or materials; face sets from physical surfaces, side
-        sets, blocks of quadrilaterals, or SPECFEM's surface files (named top, bottom, west, east,
-        south, north). A file without face sets gets these names by the place of its faces. Elements
-        are in the file's order and numbered from 0. See `hexmesh.problems` for checks.
-
-    Raises
-    ------
-    ScenarioError
-        With what is missing or wrong.
+    `path` path-like: file, known by its suffix, or the folder with ``nodes_coords_file`` and ``mesh_file`` of
+    SPECFEM3D's external meshes; `key`: key in the scenario, for messages. Returns HexMesh: regions from physical
+    groups, blocks or materials; face sets from physical surfaces, side sets, blocks of quadrilaterals, or SPECFEM's
+    surface files (named top, bottom, west, east, south, north); a file without face sets gets these names by the place
+    of its faces; elements are in the file's order and numbered from 0; see `hexmesh.problems` for checks. Raises
+    ScenarioError: with what is missing or wrong.
     """
     path = Path(path)
     try:
@@ -56,13 +42,7 @@ def read_mesh(path, key="domain.mesh"):
 def assembled(parts):
     """Return the mesh of what a file holds.
 
-    Parameters
-    ----------
-    parts : MeshParts
-
-    Raises
-    ------
-    FileError
+    Raises FileError.
     """
     _only_hexahedra(parts)
     elements, names = parts.gathered()

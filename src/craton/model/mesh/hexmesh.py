@@ -106,14 +106,10 @@ class HexMesh:
 
 
 def completed(mesh, places):
-    """Return a mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3),
-    m, lexicographic in each element.
+    """Return a mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3) in m, lexicographic
+    in each element.
 
-    Parameters
-    ----------
-    mesh : HexMesh
-    places : (ne, 27, 3) array
-        Nodes, m.
+    `places` (ne, 27, 3): nodes, m.
     """
     gll = numbering.number(mesh.elements, 2)
     nodes = np.empty((gll.count, 3))
@@ -122,19 +118,11 @@ def completed(mesh, places):
 
 
 def subdivided(mesh, degree):
-    """Return the mesh whose nodes are the GLL points of another: each element cut into degree^3
-    hexahedra with 8 nodes, for pictures.
+    """Return the mesh whose nodes are the GLL points of another: each element cut into degree^3 hexahedra with 8 nodes,
+    for pictures.
 
-    Parameters
-    ----------
-    mesh : HexMesh
-    degree : int
-
-    Returns
-    -------
-    HexMesh
-        Node i is GLL point i of ``numbering.number(mesh.elements, degree)``; element e * degree^3 +
-        c is cell c of element e, with its region; without face sets.
+    Returns HexMesh: node i is GLL point i of ``numbering.number(mesh.elements, degree)``; element e * degree^3 + c is
+    cell c of element e, with its region; without face sets.
     """
     numbers = numbering.number(mesh.elements, degree)
     nodes = np.empty((numbers.count, 3))
@@ -147,19 +135,12 @@ def subdivided(mesh, degree):
 
 
 def named_by_place(mesh):
-    """Return sets of the boundary faces of a mesh that names none: sides of the bounding box, and
-    what looks up or down.
+    """Return sets of the boundary faces of a mesh that names none: sides of the bounding box, and what looks up or
+    down.
 
-    Parameters
-    ----------
-    mesh : HexMesh
-
-    Returns
-    -------
-    dict of str to (nf, 2) int32 array
-        west, east, south, north: all corners on that side of the bounding box (within 1e-6 of its
-        size); of the others top and bottom by the sign of z of the outward normal. Names without
-        faces are left out.
+    Returns dict of str to (nf, 2) int32: west, east, south, north: all corners on that side of the bounding box (within
+    1e-6 of its size); of the others top and bottom by the sign of z of the outward normal; names without faces are left
+    out.
     """
     rows = numbering.boundary_faces(mesh.elements)
     corners = mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]]

@@ -55,12 +55,7 @@ class Located:
         return len(self.element)
 
     def some(self, which):
-        """Locations of selected positions.
-
-        Parameters
-        ----------
-        which : array of int or bool
-        """
+        """Locations of selected positions."""
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
 
 
@@ -125,15 +120,10 @@ class Cells:
         return [(radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups]
 
     def inverse(self, cells, at):
-        """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what
-        is missing of them, m: at once where edges are parallel, by Newton's method elsewhere.
+        """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them,
+        m: at once where edges are parallel, by Newton's method elsewhere.
 
-        Parameters
-        ----------
-        cells : (n,) array of int
-            A cell each.
-        at : (n, d) array
-            Positions, m.
+        `cells` (n,) int: a cell each; `at` (n, d): positions, m.
         """
         different, which = np.unique(cells, return_inverse=True)
         slopes, centre, bent = self.straight(different)
@@ -148,12 +138,10 @@ class Cells:
         return local, missed
 
     def straight(self, cells):
-        """Slopes of the maps of cells whose edges are straight and parallel, (n, d, d), their
-        centres (n, d), m, and which cells are not such, (n,) bool.
+        """Slopes of the maps of cells whose edges are straight and parallel, (n, d, d), their centres (n, d), m, and
+        which cells are not such, (n,) bool.
 
-        Parameters
-        ----------
-        cells : (n,) array of int
+        `cells` (n,) int.
         """
         nodes = self.places[self.cells[cells]]
         centre, dims = nodes.mean(axis=1), nodes.shape[2]
@@ -187,37 +175,21 @@ class Cells:
     def missed(self, cells, local, at):
         """Distance of positions from the points that reference coordinates name, m.
 
-        Parameters
-        ----------
-        cells : (n,) array of int
-            A cell each.
-        local : (n, d) array
-            Reference coordinates.
-        at : (n, d) array
-            Positions, m.
+        `cells` (n,) int: a cell each; `local` (n, d): reference coordinates; `at` (n, d): positions, m.
         """
         return np.linalg.norm(at - self.at(cells, local), axis=1)
 
     def at(self, cells, local):
         """Coordinates of reference coordinates in cells: (m, d).
 
-        Parameters
-        ----------
-        cells : (n,) array of int
-            A cell each.
-        local : (n, d) array
-            Reference coordinates.
+        `cells` (n,) int: a cell each; `local` (n, d): reference coordinates.
         """
         return np.einsum("ma,mad->md", values(self.edge, local), self.places[self.cells[cells]])
 
     def candidates(self, at, count=NEAR):
         """Cells with the nearest centres, (n, NEAR or fewer), nearest first.
 
-        Parameters
-        ----------
-        at : (n, d) array
-            Positions, m.
-        count : int
+        `at` (n, d): positions, m.
         """
         count = min(count, len(self.cells))
         if len(at) > FEW or "tree" in vars(self):
@@ -233,13 +205,9 @@ class Cells:
         return nearest
 
     def all_candidates(self, at):
-        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted
-        by position.
+        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position.
 
-        Parameters
-        ----------
-        at : (n, d) array
-            Positions, m.
+        `at` (n, d): positions, m.
         """
         if len(at) <= FEW:
             low, high = self.boxes
@@ -263,12 +231,7 @@ class Cells:
     def hold(self, cells, at):
         """Whether the boxes of cells hold positions.
 
-        Parameters
-        ----------
-        cells : (n,) array of int
-            A cell each.
-        at : (n, d) array
-            Positions, m.
+        `cells` (n,) int: a cell each; `at` (n, d): positions, m.
         """
         low, high = self.boxes
         return ((at >= low[cells]) & (at <= high[cells])).all(axis=1)
@@ -299,21 +262,12 @@ class Locator:
         self.cells = Cells(mesh.nodes, mesh.elements[self.numbers])
 
     def find(self, xyz, nearest=True):
-        """Return the `Located` of positions (n, 3), m; those on a face, edge or corner belong to
-        one of the elements there.
+        """Return the `Located` of positions (n, 3), m; those on a face, edge or corner belong to one of the elements
+        there.
 
         Of positions outside the nearest element is only looked for where `nearest` is true.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
-        nearest : bool
-
-        Raises
-        ------
-        ValueError
-            There are no elements.
+        `xyz` (..., 3): positions, m. Raises ValueError: there are no elements.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         if not len(self.numbers):
@@ -325,10 +279,7 @@ class Locator:
     def holding(self, xyz):
         """All elements that hold positions (n, 3), m: (position of each, `Located`), by position.
 
-        Parameters
-        ----------
-        xyz : (..., 3) array
-            Positions, m.
+        `xyz` (..., 3): positions, m.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         which, cells = self.cells.all_candidates(xyz)
@@ -370,15 +321,9 @@ class Locator:
         return cell, local, nearest, distance
 
     def lowest(self, located, xyz, order):
-        """Assign positions on faces, edges and corners to the adjacent element that is lowest in
-        `order`, (ne,).
+        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,).
 
-        Parameters
-        ----------
-        located : Located
-        xyz : (..., 3) array
-            Positions, m.
-        order : (ne,) array of int
+        `xyz` (..., 3): positions, m; `order` (ne,) int.
         """
         on_face = np.flatnonzero((located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE))
         which, cells = self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
@@ -424,14 +369,7 @@ class Locator:
 def problems(located, xyz, keys, names=None):
     """One problem for each key that has positions outside the mesh, with its first one.
 
-    Parameters
-    ----------
-    located : Located
-    xyz : (n, 3) array
-    keys : list of str
-        Of each position: ``"source.0.at"``.
-    names : list of str, optional
-        Of each position, for the message.
+    `xyz` (n, 3); `keys`: of each position: ``"source.0.at"``; `names`: of each position, for the message.
     """
     problems_by_key = {}
     for n in np.flatnonzero(located.element < 0):
@@ -473,13 +411,10 @@ class MeshTop:
         return Cells(self.mesh.nodes, nodes), Cells(self.mesh.nodes[:, :2], nodes)
 
     def surface(self, x, y):
-        """Elevation of the top at points (arrays that broadcast together), m: the highest face
-        there; nan beside the mesh.
+        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the
+        mesh.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
         at = np.stack([x.ravel(), y.ravel()], axis=1)
@@ -487,13 +422,10 @@ class MeshTop:
         return np.concatenate([np.where(face >= 0, z, np.nan) for face, _, z in parts]).reshape(x.shape)
 
     def top(self, x, y):
-        """Return the highest elevation that still counts as on the top, m: a little above it, as
-        places on the ground are given.
+        """Return the highest elevation that still counts as on the top, m: a little above it, as places on the ground
+        are given.
 
-        Parameters
-        ----------
-        x, y : array_like
-            m.
+        `x`, `y` in m.
         """
         return self.surface(x, y) + self.room
 
@@ -506,10 +438,7 @@ class MeshTop:
     def faces_at(self, at):
         """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2).
 
-        Parameters
-        ----------
-        at : (n, 2) array
-            x and y, m.
+        `at` (n, 2): x and y, m.
         """
         space, flat = self.cells
         best, where, z = np.full(len(at), -1), np.zeros_like(at), np.full(len(at), -np.inf)

@@ -17,26 +17,16 @@ ABOVE = 1e-6
 
 
 def region_of(scenario):
-    """Return the `Region` of a scenario's box.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    """
+    """Return the `Region` of a scenario's box."""
     domain = scenario.domain
     return Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
 
 
 def element_size_of(scenario):
-    """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the
-    slowest wave at ``max_frequency``.
+    """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the slowest wave at
+    ``max_frequency``.
 
-    GLL points are counted at their average distance, edge over degree; a derived edge is rounded
-    down to three digits.
-
-    Parameters
-    ----------
-    scenario : Scenario
+    GLL points are counted at their average distance, edge over degree; a derived edge is rounded down to three digits.
     """
     domain = scenario.domain
     if domain.element_size is not None:
@@ -50,18 +40,8 @@ def element_size_of(scenario):
 def mesh_of(scenario, most=None):
     """Return the `HexMesh` of a scenario of spectral elements whose model is right.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    most : int, optional
-        Elements of a box that can be meshed.
-
-    Raises
-    ------
-    ScenarioError
-        A file that is no mesh, interfaces that cross, a ground that rises above its water.
-    ResourceError
-        More elements than `most`.
+    `most`: elements of a box that can be meshed. Raises ScenarioError: a file that is no mesh, interfaces that cross, a
+    ground that rises above its water; ResourceError: more elements than `most`.
     """
     domain = scenario.domain
     if domain.mesh is not None:
@@ -86,12 +66,8 @@ def mesh_of(scenario, most=None):
 
 
 def top_of(scenario):
-    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any
-    surface of the mesh is curved.
-
-    Parameters
-    ----------
-    scenario : Scenario
+    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any surface of the mesh is
+    curved.
     """
     ground, domain = terrain.build(scenario.model), scenario.domain
     if ground is None:
@@ -110,13 +86,8 @@ def top_of(scenario):
 
 
 def interfaces_of(scenario):
-    """Elevations or surfaces z(x, y) that faces of elements follow, top down: the sea floor, and
-    the tops of layers that lie below the
-    ground everywhere. Other layers cut through elements.
-
-    Parameters
-    ----------
-    scenario : Scenario
+    """Elevations or surfaces z(x, y) that faces of elements follow, top down: the sea floor, and the tops of layers
+    that lie below the ground everywhere. Other layers cut through elements.
     """
     model, domain = scenario.model, scenario.domain
     ground = terrain.build(model)
@@ -138,12 +109,7 @@ def _below(ground, depth):
 
 
 def edges(mesh):
-    """Edges of the elements, straight between corners: shortest, median, longest, m.
-
-    Parameters
-    ----------
-    mesh : HexMesh
-    """
+    """Edges of the elements, straight between corners: shortest, median, longest, m."""
     pairs = [(a, a | 1 << d) for a in range(8) for d in range(3) if not a >> d & 1]
     lengths, ends = np.empty((len(pairs), mesh.size)), mesh.corners
 

@@ -39,14 +39,10 @@ class Numbering:
 
 @lru_cache
 def face_nodes(degree):
-    """Nodes of an element (k * n + j) * n + i on each of its faces: (6, n * n), the earlier of the
-    two axes in the face fastest.
+    """Nodes of an element (k * n + j) * n + i on each of its faces: (6, n * n), the earlier of the two axes in the face
+    fastest.
 
     Faces: 0 xi = -1, 1 xi = +1, 2 eta = -1, 3 eta = +1, 4 zeta = -1, 5 zeta = +1.
-
-    Parameters
-    ----------
-    degree : int
     """
     n = degree + 1
     nodes = np.arange(n**3).reshape(n, n, n)
@@ -56,12 +52,9 @@ def face_nodes(degree):
 
 
 def face_corners(elements):
-    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of
-    ``face_nodes(1)``.
+    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of ``face_nodes(1)``.
 
-    Parameters
-    ----------
-    elements : (ne, 8 or 27) array of int
+    `elements` (ne, 8 or 27) int.
     """
     return np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]][:, face_nodes(1)]
 
@@ -69,21 +62,8 @@ def face_corners(elements):
 def number(elements, degree):
     """Return number the GLL points of a mesh.
 
-    Parameters
-    ----------
-    elements : (ne, 8 or 27) integer array
-        Node numbers in lexicographic order; only the corners matter.
-    degree : int
-        Polynomial degree: degree + 1 points an axis.
-
-    Returns
-    -------
-    Numbering
-
-    Raises
-    ------
-    ResourceError
-        More points than an int32 can number.
+    `elements` (ne, 8 or 27): node numbers in lexicographic order; only the corners matter; `degree`: polynomial degree:
+    degree + 1 points an axis. Raises ResourceError: more points than an int32 can number.
     """
     if len(elements) * (degree + 1) ** 3 > LARGEST:  # kernels count places in the table in 32 bits
         raise ResourceError(
@@ -113,13 +93,7 @@ def _tables(degree):
 def mark(flags, points, rows):
     """Set the flags of the points of some elements.
 
-    Parameters
-    ----------
-    flags : (n,) bool array
-        Of all points; changed.
-    points : (ne, nodes) int32 array
-    rows : (m,) array of int
-        Elements.
+    `flags` (n,) bool: of all points; changed; `points` (ne, nodes) int32; `rows` (m,) int: elements.
     """
     helper(TEXT).call("mark", len(rows), points.shape[1], *_contiguous(rows, points), flags)
 
@@ -127,16 +101,8 @@ def mark(flags, points, rows):
 def renumber(out, places, number, points, rows):
     """Store new numbers of the points of some elements.
 
-    Parameters
-    ----------
-    out : (.., nodes) int32 array
-        Changed at `places`.
-    places : (m,) array of int
-    number : (n,) int32 array
-        New number of each point.
-    points : (ne, nodes) int32 array
-    rows : (m,) array of int
-        Elements.
+    `out` (.., nodes) int32: changed at `places`; `places` (m,) int; `number` (n,) int32: new number of each point;
+    `points` (ne, nodes) int32; `rows` (m,) int: elements.
     """
     inputs, places = _contiguous(rows, points), np.ascontiguousarray(places, np.int64)
     helper(TEXT).call("renumber", len(rows), points.shape[1], *inputs, number, places, out)

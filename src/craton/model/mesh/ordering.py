@@ -38,27 +38,17 @@ class Chunks:
 
 
 def locality(mesh):
-    """Permutation of the elements along a Hilbert curve through their centres: new order [i] = old
-    number.
-
-    Parameters
-    ----------
-    mesh : HexMesh
-    """
+    """Permutation of the elements along a Hilbert curve through their centres: new order [i] = old number."""
     centres = mesh.centroids()
     low, high = centres.min(axis=0), centres.max(axis=0)
     return along_curve(centres - low, (high - low).max())
 
 
 def along_curve(places, extent):
-    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve;
-    equal places keep their order.
+    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve; equal places keep their
+    order.
 
-    Parameters
-    ----------
-    places : (m, 3) array
-    extent : (3,) array
-        m.
+    `places` (m, 3); `extent` (3,) in m.
     """
     steps = places * ((2**BITS - 1) / max(extent, 1e-300))
     return np.argsort(_hilbert(np.rint(steps).astype(np.int64).T), kind="stable")
@@ -91,14 +81,7 @@ def _hilbert(axes):
 def chunks(elements, size):
     """Cut the elements, in their order, into chunks of `size` (the last may be smaller).
 
-    Parameters
-    ----------
-    elements : (ne, 8 or 27) integer array
-    size : int
-
-    Returns
-    -------
-    Chunks
+    `elements` (ne, 8 or 27).
     """
     corners = np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]].astype(np.int64)
     offsets = np.append(np.arange(0, len(corners), size), len(corners))
@@ -115,22 +98,13 @@ def _incidence(offsets, owner, nodes):
 
 
 def colour(chunks):
-    """Colours of chunks, such that two of one colour share no node (and so no edge, face or GLL
-    point).
+    """Colours of chunks, such that two of one colour share no node (and so no edge, face or GLL point).
 
-    Greedy, in rounds that take many chunks at once: groups of `GROUP` chunks are coloured first,
-    and of all groups of one colour the chunks at the same place in their group share nothing. Then
-    again, colour by colour, which never takes more colours and mostly fewer (Culberson 1992,
-    Iterated greedy graph coloring and the difficulty landscape).
+    Greedy, in rounds that take many chunks at once: groups of `GROUP` chunks are coloured first, and of all groups of
+    one colour the chunks at the same place in their group share nothing. Then again, colour by colour, which never
+    takes more colours and mostly fewer (Culberson 1992, Iterated greedy graph coloring and the difficulty landscape).
 
-    Parameters
-    ----------
-    chunks : Chunks
-
-    Returns
-    -------
-    (nc,) int32 array
-        From 0.
+    Returns (nc,) int32: from 0.
     """
     rounds = number = np.arange(len(chunks))
     if not len(chunks):

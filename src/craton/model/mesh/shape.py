@@ -12,13 +12,9 @@ CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}
 
 
 def lexicographic(elements, order):
-    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in
-    lexicographic order.
+    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in lexicographic order.
 
-    Parameters
-    ----------
-    elements : (ne, 8 or 27) array of int
-    order : str
+    `elements` (ne, 8 or 27) int.
     """
     place = np.array(NODE_ORDERS[order])
     if elements.shape[1] == 8:
@@ -29,12 +25,8 @@ def lexicographic(elements, order):
 
 
 def gll_points(degree):
-    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros
-    of the derivative of P_degree.
-
-    Parameters
-    ----------
-    degree : int
+    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative
+    of P_degree.
     """
     if degree < 1:
         raise ValueError(f"the degree is {degree}; it must be 1 or more")
@@ -48,16 +40,12 @@ def gll_points(degree):
 
 
 def functions(p, local):
-    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d)
-    and slopes (m, p^d, d).
+    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d,
+    d).
 
     Nodes are lexicographic, the first coordinate fastest.
 
-    Parameters
-    ----------
-    p : int
-        2 or 3 nodes along each axis.
-    local : (m, d) array
+    `p`: 2 or 3 nodes along each axis; `local` (m, d).
     """
     x = np.asarray(local, float)
     value = _values_along(p, x)
@@ -73,11 +61,7 @@ def functions(p, local):
 def values(p, local):
     """Shape functions as of `functions`, without slopes: (m, p^d).
 
-    Parameters
-    ----------
-    p : int
-        2 or 3 nodes along each axis.
-    local : (m, d) array
+    `p`: 2 or 3 nodes along each axis; `local` (m, d).
     """
     value = _values_along(p, np.asarray(local, float))
     return _product(list(value.swapaxes(0, 1)))
@@ -99,28 +83,18 @@ def _product(factors):
 
 
 def shape(p, xi, eta, zeta):
-    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3,
-    m).
+    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3, m).
 
-    Parameters
-    ----------
-    p : int
-        Nodes along an edge.
-    xi, eta, zeta : (m,) arrays
-        Reference coordinates.
+    `p`: nodes along an edge; `xi`, `eta`, `zeta` (m,): reference coordinates.
     """
     values, slopes = functions(p, np.stack([xi, eta, zeta], axis=1))
     return values.T, slopes.transpose(2, 1, 0)
 
 
 def lattice(points):
-    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,)
-    arrays.
+    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
 
-    Parameters
-    ----------
-    points : (n,) array
-        Reference coordinates along each axis.
+    `points` (n,): reference coordinates along each axis.
     """
     zeta, eta, xi = np.meshgrid(points, points, points, indexing="ij")
     return xi.ravel(), eta.ravel(), zeta.ravel()
@@ -129,10 +103,7 @@ def lattice(points):
 def nodes_per_edge(count):
     """2 for hexahedra with 8 nodes, 3 for those with 27.
 
-    Parameters
-    ----------
-    count : int
-        Nodes of an element.
+    `count`: nodes of an element.
     """
     return {8: 2, 27: 3}[count]
 
@@ -140,13 +111,10 @@ def nodes_per_edge(count):
 def product(rows, matrix):
     """Return rows @ matrix with bits that do not depend on how many rows there are.
 
-    BLAS takes what is left over of its blocks of rows by other kernels, which on processors without
-    AVX-512 round otherwise: an element's points would depend on the batch or rank it is in.
+    BLAS takes what is left over of its blocks of rows by other kernels, which on processors without AVX-512 round
+    otherwise: an element's points would depend on the batch or rank it is in.
 
-    Parameters
-    ----------
-    rows : (m, k) array
-    matrix : (k, n) array
+    `rows` (m, k); `matrix` (k, n).
     """
     whole = len(rows) // ROWS * ROWS
     out = np.empty((len(rows), matrix.shape[1]), np.result_type(rows, matrix))
@@ -161,13 +129,8 @@ def product(rows, matrix):
 def positions(places, elements, points):
     """Coordinates of the points of a lattice in elements: (ne, n^3, 3).
 
-    Parameters
-    ----------
-    places : (m, 3) array
-        Coordinates of the nodes, m.
-    elements : (ne, 8 or 27) array
-    points : (n,) array
-        Reference coordinates along each axis.
+    `places` (m, 3): coordinates of the nodes, m; `elements` (ne, 8 or 27); `points` (n,): reference coordinates along
+    each axis.
     """
     values, _ = shape(nodes_per_edge(elements.shape[1]), *lattice(points))
     rows = places[elements].transpose(0, 2, 1).reshape(-1, len(values))
@@ -175,16 +138,9 @@ def positions(places, elements, points):
 
 
 def is_affine(places, elements, tolerance=1e-9):
-    """Return true (ne,) for elements that are parallelepipeds: their Jacobian is the same
-    everywhere.
+    """Return true (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere.
 
-    Parameters
-    ----------
-    places : (m, 3) array
-        Nodes, m.
-    elements : (ne, 8 or 27) array of int
-    tolerance : float
-        Relative.
+    `places` (m, 3): nodes, m; `elements` (ne, 8 or 27) int; `tolerance`: relative.
     """
     p = nodes_per_edge(elements.shape[1])
     zeta, eta, xi = (c.ravel() for c in np.indices((p, p, p)) / (p - 1))
@@ -199,19 +155,12 @@ def is_affine(places, elements, tolerance=1e-9):
 
 
 def determinants(places, elements, points):
-    """Return determinants of the Jacobian d(x, y, z)/d(xi, eta, zeta) at the points of a lattice:
-    (ne, n^3), m3.
+    """Return determinants of the Jacobian d(x, y, z)/d(xi, eta, zeta) at the points of a lattice: (ne, n^3), m3.
 
-    The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for
-    a parallelepiped. See `positions` for the parameters.
+    The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for a parallelepiped.
+    See `positions` for the parameters.
 
-    Parameters
-    ----------
-    places : (m, 3) array
-        Nodes, m.
-    elements : (ne, 8 or 27) array of int
-    points : (n,) array
-        Reference coordinates along each axis.
+    `places` (m, 3): nodes, m; `elements` (ne, 8 or 27) int; `points` (n,): reference coordinates along each axis.
     """
     _, slopes = shape(nodes_per_edge(elements.shape[1]), *lattice(np.asarray(points, float)))
     count = slopes.shape[2]
@@ -229,17 +178,12 @@ def determinants(places, elements, points):
 
 
 def quality(places, elements):
-    """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, at most 0 where
-    an element is folded.
+    """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, at most 0 where an element is folded.
 
-    The determinant of the three edges that meet in a corner, over the product of their lengths (the
-    Verdict library's definition).
+    The determinant of the three edges that meet in a corner, over the product of their lengths (the Verdict library's
+    definition).
 
-    Parameters
-    ----------
-    places : (m, 3) array
-        Nodes, m.
-    elements : (ne, 8 or 27) array of int
+    `places` (m, 3): nodes, m; `elements` (ne, 8 or 27) int.
     """
     corners = elements[:, CORNERS[elements.shape[1]]]
     least = np.ones(len(corners))

@@ -282,9 +282,7 @@ class Locator:
         `xyz` (..., 3): positions, m.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        which, cells = self.cells.all_candidates(xyz)
-        local, inside = self._inside(cells, xyz[which])
-        which, cells, local = which[inside], cells[inside], local[inside]
+        which, cells, local = self._all_holding(xyz)
         return which, Located(
             self.numbers[cells], local, self.numbers[cells], self.cells.missed(cells, local, xyz[which])
         )
@@ -326,9 +324,7 @@ class Locator:
         `xyz` (..., 3): positions, m; `order` (ne,) int.
         """
         on_face = np.flatnonzero((located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE))
-        which, cells = self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
-        local, inside = self._inside(cells, xyz[on_face[which]])
-        which, cells, local = which[inside], cells[inside], local[inside]
+        which, cells, local = self._all_holding(xyz[on_face])
         sort = np.lexsort((order[self.numbers[cells]], which))
         which, first = np.unique(which[sort], return_index=True)
         at, taken = on_face[which], sort[first]
@@ -338,6 +334,12 @@ class Locator:
         element[at] = nearest[at] = self.numbers[cells[taken]]
         places[at], distance[at] = (local[taken], self.cells.missed(cells[taken], local[taken], xyz[at]))
         return Located(element, places, nearest, distance)
+
+    def _all_holding(self, xyz):
+        """Return pairs of a position and a cell that holds it, by position, and reference coordinates there."""
+        which, cells = self.cells.all_candidates(xyz) if len(xyz) else (np.empty(0, int),) * 2
+        local, inside = self._inside(cells, xyz[which])
+        return which[inside], cells[inside], local[inside]
 
     def _inside(self, cells, at):
         """Return reference coordinates of positions in a cell each, and whether the cells hold

@@ -15,20 +15,11 @@ from craton.model.interpolate import weights
 
 @dataclass(frozen=True)
 class System:
-    """Reference system of the coordinates of a file.
+    """Reference system of the coordinates of a file."""
 
-    Parameters
-    ----------
-    definition : str
-        As PROJ understands it.
-    azimuth : float
-        Of the file's second axis, degrees clockwise from the north of the projection.
-    origin : (float, float) or None
-        Longitude and latitude from which its coordinates count; None: as in the projection.
-    """
-
-    definition: str
-    azimuth: float = 0.0
+    definition: str  # as PROJ understands it
+    azimuth: float = 0.0  # of the file's second axis, degrees clockwise from the north of the projection
+    # (float, float) or None: longitude and latitude from which its coordinates count; None: as in the projection
     origin: tuple | None = None
 
 
@@ -154,23 +145,13 @@ def _within_half(longitude, middle):
 
 @dataclass(frozen=True, eq=False)
 class Raster:
-    """Values over the coordinates of a file, not yet read, and the nodes of a box at which they are
-    wanted.
+    """Values over the coordinates of a file, not yet read, and the nodes of a box at which they are wanted."""
 
-    Parameters
-    ----------
-    data : xarray.DataArray or Dataset
-        Over dimensions ``y`` and ``x``, rising coordinates of the file, no more than the box needs.
-    x, y : (nx,), (ny,) arrays
-        Nodes in the axes of the box, m.
-    places : ((ny, nx), (ny, nx)) arrays
-        Their coordinates in the file.
-    """
-
-    data: object
+    data: object  # over dimensions ``y`` and ``x``, rising coordinates of the file, no more than the box needs
+    # x, y: (nx,), (ny,): nodes in the axes of the box, m
     x: np.ndarray
     y: np.ndarray
-    places: tuple
+    places: tuple  # ((ny, nx), (ny, nx)): their coordinates in the file
 
     def loaded(self):
         """Return it with its values read."""

@@ -21,16 +21,11 @@ BLOCK = 1 << 14  # nodes placed at a time
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chunk(Planet):
-    """Geometry of a chunk and the positions of all its nodes; no array is longer than the height of
-    the stack until a part is built.
-
-    Parameters
-    ----------
-    widths : (float, float)
-        Along xi and eta, radians.
+    """Geometry of a chunk and the positions of all its nodes; no array is longer than the height of the stack until a
+    part is built.
     """
 
-    widths: tuple
+    widths: tuple  # (float, float): along xi and eta, radians
     all_chunks = 1
 
     @property

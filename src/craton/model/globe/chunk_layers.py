@@ -22,21 +22,11 @@ WORTH = 1.5  # of the least height of both layers: so much must lie below them
 
 @dataclass(frozen=True)
 class Sizes:
-    """Largest allowed element sizes.
-
-    Parameters
-    ----------
-    model : RadialModel
-    period : float
-        Shortest period, s.
-    points : float
-        GLL points per wavelength, at their mean distance.
-    degree : int
-    """
+    """Largest allowed element sizes."""
 
     model: object
-    period: float
-    points: float
+    period: float  # shortest period, s
+    points: float  # GLL points per wavelength, at their mean distance
     degree: int
 
     def largest(self, bottom, top):

@@ -16,23 +16,12 @@ UPPER = np.triu_indices(6)
 
 @dataclass(frozen=True, eq=False)
 class ChunkSampler:
-    """A chunk's model made ready to be sampled; used as `sampling.Sampler` is.
-
-    Parameters
-    ----------
-    chunk : chunk.Chunk
-    over : emc.Geographic or None
-        A three-dimensional model laid over the radial one.
-    lossy : bool
-        With 1 / Q.
-    dispersion : float
-        ln(f / f0) / pi: speeds, given at f0, are stated at f, v (1 + dispersion / Q) (Kanamori &
-        Anderson 1977, eq. 3).
-    """
+    """A chunk's model made ready to be sampled; used as `sampling.Sampler` is."""
 
     chunk: Any
-    over: Any = None
-    lossy: bool = False
+    over: Any = None  # a three-dimensional model laid over the radial one
+    lossy: bool = False  # with 1 / Q
+    # ln(f / f0) / pi: speeds, given at f0, are stated at f, v (1 + dispersion / Q) (Kanamori & Anderson 1977, eq. 3)
     dispersion: float = 0.0
 
     @property

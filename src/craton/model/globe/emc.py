@@ -31,27 +31,17 @@ HALF_CIRCLE = 180.0
 
 @dataclass(frozen=True, eq=False)
 class Geographic:
-    """Values on longitude, latitude and depth.
+    """Values on longitude, latitude and depth."""
 
-    Parameters
-    ----------
-    longitude, latitude : (nx,), (ny,) arrays
-        Degrees, rising.
-    depth : (nz,) array
-        m below the reference surface, rising.
-    relative, absolute : dict of str to (nz, ny, nx) arrays
-        Changes relative to a radial model (0.01 is one per cent) and values in SI, of vp, vs, rho;
-        nan where the file has none.
-    taken : tuple of str
-        What was taken as what, for people.
-    """
-
+    # longitude, latitude: (nx,), (ny,), degrees, rising
     longitude: np.ndarray
     latitude: np.ndarray
-    depth: np.ndarray
+    depth: np.ndarray  # (nz,), m below the reference surface, rising
+    # relative, absolute: dict of str to (nz, ny, nx): changes relative to a radial model (0.01 is one per cent) and
+    # values in SI, of vp, vs, rho; nan where the file has none
     relative: dict
     absolute: dict
-    taken: tuple = ()
+    taken: tuple = ()  # what was taken as what, for people
 
     def laid_over(self, values, longitude, latitude, depth):
         """Properties of a radial model (8, ...) (`properties.NAMES`) with this one's where it has values, at places of

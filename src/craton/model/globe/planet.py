@@ -22,38 +22,21 @@ TURNS = 4
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planet:
-    """Conversion between longitude, latitude, depth and positions in the axes of a mesh, for a
-    chunk (`chunk.Chunk`) and the whole sphere.
-
-    Parameters
-    ----------
-    frame : sphere.Frame
-        The centre of the (first) chunk, and its axes.
-    azimuth : float
-        Of the chunk's eta axis at its centre, degrees clockwise from north.
-    radii : (n + 1,) array
-        Of the boundaries between sections, m, rising: discontinuities, on which element faces lie;
-        0 where they begin at the centre.
-    model : RadialModel
-    figure : sphere.Figure or None
-        Flattening; None for a sphere.
-    topography : callable or None
-        Elevations (m) above the figure at arrays of longitude and latitude (degrees, as the frame
-        has them).
-    root : float
-        Radius, m, at which topography has died out.
-    stack : Stack or CubeStacks
-        Its elements in index space.
+    """Conversion between longitude, latitude, depth and positions in the axes of a mesh, for a chunk (`chunk.Chunk`)
+    and the whole sphere.
     """
 
-    frame: sphere.Frame
-    azimuth: float
+    frame: sphere.Frame  # the centre of the (first) chunk, and its axes
+    azimuth: float  # of the chunk's eta axis at its centre, degrees clockwise from north
+    # (n + 1,): of the boundaries between sections, m, rising: discontinuities, on which element faces lie; 0 where they
+    # begin at the centre
     radii: np.ndarray
     model: Any
-    stack: Stack
-    figure: Any = None
+    stack: Stack  # its elements in index space
+    figure: Any = None  # flattening; None for a sphere
+    # elevations (m) above the figure at arrays of longitude and latitude (degrees, as the frame has them)
     topography: Any = None
-    root: float = 0.0
+    root: float = 0.0  # radius, m, at which topography has died out
 
     @property
     def size(self):
@@ -183,30 +166,16 @@ class Planet:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The mesh of a chunk or of a slice of it.
-
-    Parameters
-    ----------
-    chunk : Planet
-    mesh : HexMesh
-        Nodes in the chunk's axes, m. Faces "top", "bottom", and of the chunk's own sides "west",
-        "east" (xi), "south", "north" (eta).
-    keys : (m,) int64 array
-        Number of each node in the whole chunk.
-    radius : (m,) array
-        Of each node in the spherical model, m: before flattening and topography.
-    sections : (ne,) int32 array
-        Number of the section of `Chunk.radii` that each element lies in.
-    numbers : (ne,) int64 array
-        Of each element in the whole chunk.
-    """
+    """The mesh of a chunk or of a slice of it."""
 
     chunk: Any
+    # nodes in the chunk's axes, m; faces "top", "bottom", and of the chunk's own sides "west", "east" (xi), "south",
+    # "north" (eta)
     mesh: HexMesh
-    keys: np.ndarray
-    radius: np.ndarray
-    sections: np.ndarray
-    numbers: np.ndarray
+    keys: np.ndarray  # (m,) int64: number of each node in the whole chunk
+    radius: np.ndarray  # (m,): of each node in the spherical model, m: before flattening and topography
+    sections: np.ndarray  # (ne,) int32: number of the section of `Chunk.radii` that each element lies in
+    numbers: np.ndarray  # (ne,) int64: of each element in the whole chunk
 
     def reordered(self, permutation):
         """Return the part with its elements in another order: new [i] = old number.

@@ -23,25 +23,13 @@ ISOTROPIC = 1e-12  # relative difference below which two speeds are one
 
 @dataclass(frozen=True, eq=False)
 class RadialModel:
-    """An Earth that depends on radius alone.
-
-    Parameters
-    ----------
-    name : str
-    knots : (n + 1,) array
-        Radii between pieces, m, rising. The last is the surface.
-    coefficients : (n, 8, d) array
-        Of polynomials in r / radius of the surface, lowest power first, for `PARAMETERS` in SI
-        (losses 1 / Q).
-    regions : tuple of str
-        Name of the region that each piece belongs to: ``"crust"``, ``"upper_mantle"``,
-        ``"outer_core"``, ...
-    """
+    """An Earth that depends on radius alone."""
 
     name: str
-    knots: np.ndarray
+    knots: np.ndarray  # (n + 1,): radii between pieces, m, rising; the last is the surface
+    # (n, 8, d): of polynomials in r / radius of the surface, lowest power first, for `PARAMETERS` in SI (losses 1 / Q)
     coefficients: np.ndarray
-    regions: tuple
+    regions: tuple  # name of the region that each piece belongs to: ``"crust"``, ``"upper_mantle"``, ``"outer_core"``,
 
     @property
     def radius(self):

@@ -16,20 +16,14 @@ STEPS = 2000  # of radius in Clairaut's equation
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The place and orientation of a chunk.
+    """The place and orientation of a chunk."""
 
-    Parameters
-    ----------
-    longitude, latitude : float
-        Of its centre, degrees; latitude geographic where `geographic`.
-    geographic : bool
-        Latitudes given and returned are geographic (WGS84), as of maps, catalogues and station
-        lists; else geocentric. On a spherical Earth, too, geographic latitudes are turned into
-        geocentric ones: where the place is seen from the Earth's centre.
-    """
-
+    # longitude, latitude: of its centre, degrees; latitude geographic where `geographic`
     longitude: float
     latitude: float
+    # latitudes given and returned are geographic (WGS84), as of maps, catalogues and station lists; else geocentric; on
+    # a spherical Earth, too, geographic latitudes are turned into geocentric ones: where the place is seen from the
+    # Earth's centre
     geographic: bool = True
 
     def geocentric(self, latitude):
@@ -132,19 +126,12 @@ def turned(tensor, axes):
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """The flattening of a sphere of radius r: to radius r (1 - 2/3 e(r) P2(sin latitude)) at
-    geocentric latitudes, of the same volume.
-
-    Parameters
-    ----------
-    radii : (n,) array
-        m, rising.
-    flattening : (n,) array
-        e at them.
+    """The flattening of a sphere of radius r: to radius r (1 - 2/3 e(r) P2(sin latitude)) at geocentric latitudes, of
+    the same volume.
     """
 
-    radii: np.ndarray
-    flattening: np.ndarray
+    radii: np.ndarray  # (n,), m, rising
+    flattening: np.ndarray  # (n,): e at them
 
     def factor(self, r, sine):
         """Radius over r at spherical radii r (m) and sines of geocentric latitude.

@@ -17,19 +17,12 @@ ROUNDING = 1e-9  # steps outside a grid that count as its edge
 
 @dataclass(frozen=True, eq=False)
 class Relief:
-    """Elevations, m, bilinear between the points of a grid; nan beyond it.
+    """Elevations, m, bilinear between the points of a grid; nan beyond it."""
 
-    Parameters
-    ----------
-    longitude, latitude : (nx,), (ny,) arrays
-        Degrees, rising.
-    elevation : (ny, nx) array
-        m.
-    """
-
+    # longitude, latitude: (nx,), (ny,), degrees, rising
     longitude: np.ndarray
     latitude: np.ndarray
-    elevation: np.ndarray
+    elevation: np.ndarray  # (ny, nx), m
 
     def __call__(self, longitude, latitude):
         """Elevations at places in degrees, arrays of one shape."""

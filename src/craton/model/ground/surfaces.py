@@ -21,22 +21,13 @@ GEOGRAPHIC = ("lon", "longitude", "lat", "latitude")
 
 @dataclass(frozen=True)
 class Surface:
-    """Elevations on a rectangular grid.
+    """Elevations on a rectangular grid."""
 
-    Parameters
-    ----------
-    x, y : (nx,), (ny,) arrays
-        Coordinates of the points, m, rising.
-    z : (ny, nx) array
-        Elevations, m, up; nan where there is none.
-    name : str
-        Of the file or array, for messages.
-    """
-
+    # x, y: (nx,), (ny,): coordinates of the points, m, rising
     x: np.ndarray
     y: np.ndarray
-    z: np.ndarray
-    name: str = "surface"
+    z: np.ndarray  # (ny, nx): elevations, m, up; nan where there is none
+    name: str = "surface"  # of the file or array, for messages
 
     def at(self, x, y):
         """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by more than half a

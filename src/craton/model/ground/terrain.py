@@ -51,18 +51,10 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """The ground, and the water on it.
+    """The ground, and the water on it."""
 
-    Parameters
-    ----------
-    ground : Surface, Profile or Level
-        Elevations, m.
-    water : object or None
-        With level (m), vp (m/s), rho (kg/m3).
-    """
-
-    ground: Any
-    water: Any = None
+    ground: Any  # Surface, Profile or Level: elevations, m
+    water: Any = None  # with level (m), vp (m/s), rho (kg/m3)
 
     def surface(self, x, y):
         """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid.

@@ -16,26 +16,16 @@ LATTICE = 12
 
 @dataclass(frozen=True)
 class Anomaly:
-    """One sphere or box. Where several overlap they act in the order of the file.
+    """One sphere or box. Where several overlap they act in the order of the file."""
 
-    Parameters
-    ----------
-    lower, upper : (3,) arrays
-        Corners of the box, or of the box around the sphere, metres.
-    center, radius : (3,) array, float
-        Of the sphere, metres; radius 0 for a box.
-    absolute : (8,) array
-        New values of `properties.NAMES`, SI; nan where it stays.
-    relative : (8,) array
-        Their relative change; 0 where there is none.
-    """
-
+    # lower, upper: (3,): corners of the box, or of the box around the sphere, metres
     lower: np.ndarray
     upper: np.ndarray
+    # center, radius: (3,), float: of the sphere, metres; radius 0 for a box
     center: np.ndarray
     radius: float
-    absolute: np.ndarray
-    relative: np.ndarray
+    absolute: np.ndarray  # (8,): new values of `properties.NAMES`, SI; nan where it stays
+    relative: np.ndarray  # (8,): their relative change; 0 where there is none
 
     def inside(self, x, y, z):
         """Find points in the anomaly or on its surface: boolean array of the broadcast shape.

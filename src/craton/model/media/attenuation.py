@@ -62,37 +62,18 @@ ROUNDS = 40  # of Lawson's weights
 
 @dataclass(frozen=True)
 class Relaxation:
-    """Mechanisms fitted to Q = Q0 (f / frequency)^power over a band.
+    """Mechanisms fitted to Q = Q0 (f / frequency)^power over a band."""
 
-    Attributes
-    ----------
-    band : (float, float)
-        Hz.
-    frequency : float
-        Where the given speeds are phase velocities and the given Q holds, Hz.
-    power : float
-        Exponent of Q's growth with frequency.
-    storage : str
-        "coarse", "mixed", "paired" or "full": see the module's text.
-    omega : (L,) array
-        Relaxation frequencies, rad/s, rising.
-    polynomials : (DEGREE, L) array
-        c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l, for
-        normal stresses.
-    of_shear : (DEGREE, L) array
-        The same for shear stresses.
-    largest : float
-        Largest 1/Q0 that was fitted.
-    """
-
-    band: tuple[float, float]
-    frequency: float
-    power: float
-    storage: str
-    omega: np.ndarray
+    band: tuple[float, float]  # (float, float), Hz
+    frequency: float  # where the given speeds are phase velocities and the given Q holds, Hz
+    power: float  # exponent of Q's growth with frequency
+    storage: str  # "coarse", "mixed", "paired" or "full": see the module's text
+    omega: np.ndarray  # (L,): relaxation frequencies, rad/s, rising
+    # (DEGREE, L): c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l, for normal
+    # stresses
     polynomials: np.ndarray
-    of_shear: np.ndarray
-    largest: float
+    of_shear: np.ndarray  # (DEGREE, L): the same for shear stresses
+    largest: float  # largest 1/Q0 that was fitted
 
     @property
     def stored(self):

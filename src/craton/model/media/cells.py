@@ -22,15 +22,9 @@ WORKING = threading.local()  # `now` is True in threads among which work is divi
 
 @dataclass(frozen=True)
 class Region:
-    """A box of space; what `extremes` and `problems` need to know of a grid, for use before there
-    is a spacing.
+    """A box of space; what `extremes` and `problems` need to know of a grid, for use before there is a spacing."""
 
-    Parameters
-    ----------
-    lower, upper : tuple of float
-        Lower south-west and upper north-east corner (x, y, z), metres.
-    """
-
+    # lower, upper: lower south-west and upper north-east corner (x, y, z), metres
     lower: tuple[float, float, float]
     upper: tuple[float, float, float]
 
@@ -45,15 +39,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Cells between any planes, in the place of a grid where only its cells count.
+    """Cells between any planes, in the place of a grid where only its cells count."""
 
-    Parameters
-    ----------
-    edges : dict
-        Edges along ``"x"``, ``"y"`` and ``"z"``, metres, rising.
-    """
-
-    edges: dict
+    edges: dict  # edges along ``"x"``, ``"y"`` and ``"z"``, metres, rising
 
     @property
     def shape(self):

@@ -16,17 +16,10 @@ STRIP = 48  # rows that are worked on at a time: their samples stay in the cache
 
 @dataclass(frozen=True)
 class Gridded:
-    """vp, vs, rho on a rectangular grid, spacing free; outside it the nearest value.
+    """vp, vs, rho on a rectangular grid, spacing free; outside it the nearest value."""
 
-    Parameters
-    ----------
-    axes : tuple of arrays
-        x, y, z of the points, metres, each rising.
-    fields : tuple of arrays
-        vp, vs (m/s), rho (kg/m3) and perhaps more of `properties.NAMES`, each (nz, ny, nx).
-    """
-
-    axes: tuple[np.ndarray, np.ndarray, np.ndarray]
+    axes: tuple[np.ndarray, np.ndarray, np.ndarray]  # x, y, z of the points, metres, each rising
+    # vp, vs (m/s), rho (kg/m3) and perhaps more of `properties.NAMES`, each (nz, ny, nx)
     fields: tuple[np.ndarray, np.ndarray, np.ndarray]
     breaks: np.ndarray = field(default_factory=lambda: np.empty(0))  # it jumps nowhere
 

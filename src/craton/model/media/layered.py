@@ -18,24 +18,13 @@ PIECES = 8  # samples along z of a cell in layers that follow the ground
 
 @dataclass(frozen=True)
 class Layered:
-    """Flat layers, top down.
+    """Flat layers, top down."""
 
-    Parameters
-    ----------
-    breaks : (n,) array
-        Elevation of each layer's top, metres, falling. The first layer also fills what is above it.
-    tops : (m, n) array
-        The first m of `properties.NAMES` at each layer's top.
-    gradients : (m, n) array
-        Their growth per metre of depth below it.
-    keys : tuple of str
-        Where each layer stands in the model's part of the scenario: ``"layers.0"``; empty for the
-        model itself.
-    """
-
+    # (n,): elevation of each layer's top, metres, falling; the first layer also fills what is above it
     breaks: np.ndarray
-    tops: np.ndarray
-    gradients: np.ndarray
+    tops: np.ndarray  # (m, n): the first m of `properties.NAMES` at each layer's top
+    gradients: np.ndarray  # (m, n): their growth per metre of depth below it
+    # where each layer stands in the model's part of the scenario: ``"layers.0"``; empty for the model itself
     keys: tuple[str, ...]
 
     @property
@@ -117,16 +106,9 @@ class Layered:
 
 @dataclass(frozen=True)
 class Followed:
-    """Layers at constant depth below the ground; see `Layered` for the names.
+    """Layers at constant depth below the ground; see `Layered` for the names."""
 
-    Parameters
-    ----------
-    flat : Layered
-        In which z = 0 is the ground.
-    terrain : Terrain
-    """
-
-    flat: Layered
+    flat: Layered  # in which z = 0 is the ground
     terrain: Any
     breaks: np.ndarray = field(default_factory=lambda: np.empty(0))  # none at the same z everywhere
 

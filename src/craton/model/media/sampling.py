@@ -36,29 +36,14 @@ _VTI = {(0, 0): 0, (1, 1): 0, (0, 1): 5, (0, 2): 1, (1, 2): 1, (2, 2): 2, (3, 3)
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
-    """A model made ready to be sampled; `sampler` makes it.
+    """A model made ready to be sampled; `sampler` makes it."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The first of `properties.NAMES`, those that are looked up.
-    medium : object or None
-        The model's medium without anomalies; None where there are regions only.
-    found : list of Anomaly
-    ground : Terrain or None
-    constants : (layers, 21) array or None
-        Stiffness of each layer, Pa; nan where it has none of its own.
-    regions : dict of int to Material
-        Media of regions, by the number of their name.
-    anisotropic, lossy : bool
-    """
-
-    names: tuple
-    medium: Any
+    names: tuple  # the first of `properties.NAMES`, those that are looked up
+    medium: Any  # the model's medium without anomalies; None where there are regions only
     bodies: list
     ground: Any
-    constants: Any
-    regions: dict
+    constants: Any  # (layers, 21) or None: stiffness of each layer, Pa; nan where it has none of its own
+    regions: dict  # media of regions, by the number of their name
     anisotropic: bool
     lossy: bool
 

@@ -50,28 +50,15 @@ SIDES = ("west", "east", "south", "north", "bottom", "top")  # by local face
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a stack.
+    """One layer of a stack."""
 
-    Parameters
-    ----------
-    levels : tuple of float
-        Vertical coordinates of its levels, rising: lower and upper side; with one in the middle
-        where elements grow, or do beside it.
-    width : tuple of int
-        Of the elements of its lower side along (xi, eta), in elements of the top of the stack.
-    section : int
-        What the caller wants to know its elements by.
-    axis : int or None
-        0 or 1 where elements grow along xi or eta on the way down; None for a plain layer.
-    factor : int
-        By how much: 2 or 3.
-    """
-
+    # vertical coordinates of its levels, rising: lower and upper side; with one in the middle where elements grow, or
+    # do beside it
     levels: tuple
-    width: tuple
-    section: int = 0
-    axis: int | None = None
-    factor: int = 1
+    width: tuple  # of the elements of its lower side along (xi, eta), in elements of the top of the stack
+    section: int = 0  # what the caller wants to know its elements by
+    axis: int | None = None  # 0 or 1 where elements grow along xi or eta on the way down; None for a plain layer
+    factor: int = 1  # by how much: 2 or 3
 
     @property
     def pieces(self):

@@ -32,24 +32,13 @@ BLOCK = 1 << 13  # cells of which a thread takes the boxes
 
 @dataclass(frozen=True)
 class Located:
-    """Positions in a mesh.
+    """Positions in a mesh."""
 
-    Parameters
-    ----------
-    element : (n,) int array
-        -1 where a position is outside.
-    local : (n, 3) array
-        Reference coordinates (xi, eta, zeta) in [-1, 1]; outside those of the nearest point found.
-    nearest : (n,) int array
-        The element, or outside the nearest one found.
-    distance : (n,) array
-        From the position to the point that `nearest` and `local` name, m.
-    """
-
-    element: np.ndarray
+    element: np.ndarray  # (n,) int: -1 where a position is outside
+    # (n, 3): reference coordinates (xi, eta, zeta) in [-1, 1]; outside those of the nearest point found
     local: np.ndarray
-    nearest: np.ndarray
-    distance: np.ndarray
+    nearest: np.ndarray  # (n,) int: the element, or outside the nearest one found
+    distance: np.ndarray  # (n,): from the position to the point that `nearest` and `local` name, m
 
     def __len__(self):
         return len(self.element)
@@ -61,19 +50,10 @@ class Located:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Cells given by nodes in as many dimensions as they have: elements in space, faces seen from
-    above.
+    """Cells given by nodes in as many dimensions as they have: elements in space, faces seen from above."""
 
-    Parameters
-    ----------
-    places : (m, d) array
-        Coordinates of the nodes, m.
-    cells : (nc, p^d) int array
-        Node numbers, lexicographic.
-    """
-
-    places: np.ndarray
-    cells: np.ndarray
+    places: np.ndarray  # (m, d): coordinates of the nodes, m
+    cells: np.ndarray  # (nc, p^d) int: node numbers, lexicographic
 
     @property
     def edge(self):
@@ -389,18 +369,12 @@ def problems(located, xyz, keys, names=None):
 
 @dataclass(frozen=True, eq=False)
 class MeshTop:
-    """The top of a mesh as the ground from which depths count: what
-    `craton.model.ground.terrain.Terrain` is for a model's topography.
-
-    Parameters
-    ----------
-    mesh : HexMesh
-    faces : (nf, 2) int array
-        Rows (element, local face) that look up.
+    """The top of a mesh as the ground from which depths count: what `craton.model.ground.terrain.Terrain` is for a
+    model's topography.
     """
 
     mesh: Any
-    faces: np.ndarray
+    faces: np.ndarray  # (nf, 2) int: rows (element, local face) that look up
     water: None = None
 
     @cached_property

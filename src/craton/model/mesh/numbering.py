@@ -22,19 +22,11 @@ TEXT = Path(__file__).parent / "numbering.cpp"
 
 @dataclass(frozen=True)
 class Numbering:
-    """Global numbers of GLL points.
+    """Global numbers of GLL points."""
 
-    Parameters
-    ----------
-    points : (ne, n, n, n) int32 array
-        Number of the point [k][j][i] of each element, i along xi, j along eta, k along zeta.
-    count : int
-        How many different points there are; they are numbered in the order in which the elements
-        touch them.
-    """
-
+    # (ne, n, n, n) int32: number of the point [k][j][i] of each element, i along xi, j along eta, k along zeta
     points: np.ndarray
-    count: int
+    count: int  # how many different points there are; they are numbered in the order in which the elements touch them
 
 
 @lru_cache

@@ -18,19 +18,10 @@ TEXT = Path(__file__).parent / "ordering.cpp"
 
 @dataclass(frozen=True)
 class Chunks:
-    """Runs of consecutive elements, and the nodes at their corners.
+    """Runs of consecutive elements, and the nodes at their corners."""
 
-    Parameters
-    ----------
-    offsets : (nc + 1,) array
-        Chunk c holds the elements offsets[c] to offsets[c + 1] - 1.
-    starts : (nc + 1,) array
-        Its corners are nodes[starts[c]:starts[c + 1]], each once.
-    nodes : array
-    """
-
-    offsets: np.ndarray
-    starts: np.ndarray
+    offsets: np.ndarray  # (nc + 1,): chunk c holds the elements offsets[c] to offsets[c + 1] - 1
+    starts: np.ndarray  # (nc + 1,): its corners are nodes[starts[c]:starts[c + 1]], each once
     nodes: np.ndarray
 
     def __len__(self):

@@ -10,24 +10,12 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Elements near each other lie near each other.
+    """Elements near each other lie near each other."""
 
-    Parameters
-    ----------
-    mesh : HexMesh
-        The whole, or a rank's own elements and those around them.
-    sampler : sampling.Sampler, or one used as that
-    numbers : (ne,) int64 array, optional
-        Of the elements in the whole mesh: of several that hold a position, the lowest takes it. By
-        default they are counted.
-    owner : (ne,) int array, optional
-        Rank of each element, where the mesh is not the whole.
-    bounds : (2, 3) array, optional
-        Lowest and highest x, y, z of the whole mesh, m.
-    """
-
-    mesh: Any
-    sampler: Any
+    mesh: Any  # the whole, or a rank's own elements and those around them
+    sampler: Any  # sampling.Sampler, or one used as that
+    # (ne,) int64: of the elements in the whole mesh: of several that hold a position, the lowest takes it; by default
+    # they are counted
     numbers: np.ndarray | None = None
-    owner: np.ndarray | None = None
-    bounds: np.ndarray | None = None
+    owner: np.ndarray | None = None  # (ne,) int: rank of each element, where the mesh is not the whole
+    bounds: np.ndarray | None = None  # (2, 3): lowest and highest x, y, z of the whole mesh, m

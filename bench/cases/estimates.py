@@ -3,7 +3,7 @@
 usage: python3 -m bench estimates [steps] --device cpu --threads 1 [--only NAME] [--out bench/results/estimates_cpu.json]
 
 `foretold` are the seconds of a step as `craton.driver.trial` finds them, on zeros, constant material and a few steps; `measured` those of
-the whole loop with its recorder, on random data and the real material (as `craton.benchmark.timed` runs it), median of several runs of
+the whole loop with its observers, on random data and the real material (as `craton.benchmark.timed` runs it), median of several runs of
 steps. Both are CPU seconds of one thread, since other work may hold the cores. A row passes where they agree within a factor of 1.5.
 """
 
@@ -12,10 +12,9 @@ import time
 import numpy as np
 
 from craton import api
-from craton.benchmark import randomise
+from craton.benchmark import randomise, watchers
 from craton.driver import waves
 from craton.driver.march import march
-from craton.driver.recorder import Recorder
 from craton.driver.trial import step_seconds
 from craton.methods.finite_difference.bench import cube
 from craton.methods.spectral_element.bench import LOSS, THOMSEN, VARYING, Box
@@ -63,15 +62,15 @@ def cases(machine):
 
 
 def loop_seconds(scenario, plan, machine, repeats=5, clock=time.process_time):
-    """CPU seconds of a step of the time loop with its recorder, on random data: median of several runs of steps."""
+    """CPU seconds of a step of the time loop with its observers, on random data: median of several runs of steps."""
     program = waves.commit(scenario, plan, machine)
     randomise(program, machine)
-    recorder, seconds = Recorder(program), []
-    march(program, recorder, 1, 0)
+    observers, seconds = watchers(scenario, program), []
+    march(program, observers, 1)
     count = max(3, min(40, (plan.steps - 2) // (repeats + 1)))
     for n in range(repeats):
         begin = clock()
-        march(program, recorder, 1 + (n + 1) * count, 1 + n * count)
+        march(program, observers, 1 + (n + 1) * count, 1 + n * count)
         machine.finish()
         seconds.append((clock() - begin) / count)
     return float(np.median(seconds))

@@ -18,9 +18,11 @@ from bench.harness import difference, expanded, merged, tables
 from craton import api
 from craton.backends import backend
 from craton.comm.halos import connect
-from craton.comm.local import Alone, spawn
+from craton.comm.local import spawn
 from craton.driver.checkpoint import Checkpoints
+from craton.driver.job import Job
 from craton.driver.march import march
+from craton.driver.observers.record import Record
 from craton.driver.saved import latest
 from craton.driver.waves import commit
 from craton.methods.waves import series
@@ -59,17 +61,10 @@ def cases():
 # --- runs -------------------------------------------------------------------------------------
 
 
-class Blind:
-    """A recorder that looks at nothing."""
-
-    def sample(self, step):
-        """Nothing."""
-
-
 def outcome(scenario, plan, machine, steps):
     """Fields and record after some steps on one machine."""
     program = commit(scenario, plan, machine)
-    march(program, Blind(), steps)
+    march(program, (), steps)
     return fields(program) | measured(program), recorded(program, steps)
 
 
@@ -77,11 +72,12 @@ def resumed(scenario, plan, machine, steps):
     """The same by two programs, the second of which goes on from the first one's checkpoint."""
     with TemporaryDirectory() as folder:
         first, half = commit(scenario, plan, machine), steps // 2
-        march(first, Blind(), half)
-        Checkpoints(folder, first, Alone(), "").save(half, recorded(first, half))
+        march(first, (), half)
+        job = Job(scenario, plan, machine, out=folder)
+        Checkpoints(job, first, Record(job, first), (), lambda step: None).see(half, first)
         second, saved = commit(scenario, plan, machine), latest(folder)
         saved.restore(second, 0)
-        march(second, Blind(), steps, half)
+        march(second, (), steps, half)
         record = np.concatenate([saved.record, recorded(second, steps)[half:]])
         return fields(second), record
 
@@ -112,7 +108,7 @@ def by_ranks(scenario, plan, make, grid, steps):
         local = plan_of_rank(plan, comm.rank, comm.size, grid)
         program = commit(scenario, local, make())
         connect(program, comm)
-        march(program, Blind(), steps)
+        march(program, (), steps)
         blocks = comm.collect(recorded(program, steps))
         record = local.gathering.join_columns(blocks, program.backend) if blocks else None
         return local.subdomain.box, fields(program), record

@@ -26,7 +26,6 @@ from functools import partial
 import numpy as np
 
 import craton.gravity
-from bench.cases.every import Blind
 from bench.cases.gravity import random_ensemble
 from bench.harness import Report, difference, median_seconds, run, tables
 from craton import api
@@ -129,7 +128,7 @@ def repeats(comm, options, program):
         program.backend.finish()
         comm.barrier()
         begin = time.perf_counter()
-        march(program, Blind(), count)
+        march(program, (), count)
         program.backend.finish()
         return max(comm.gather(time.perf_counter() - begin)) / count
 
@@ -145,7 +144,7 @@ def waiting_of(comm, program, count=20):
     program.backend.finish()
     comm.barrier()
     before, begin = program.exchange.seconds(), time.perf_counter()
-    march(program, Blind(), count)
+    march(program, (), count)
     program.backend.finish()
     spent = time.perf_counter() - begin
     return float(np.mean(comm.gather((program.exchange.seconds() - before) / spent)))

@@ -25,7 +25,6 @@ from craton import api, benchmark
 from craton.backends.cpu import CPU
 from craton.driver import waves as driver
 from craton.driver.march import march
-from craton.driver.recorder import Recorder
 from craton.methods.finite_difference import bench as differences
 from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
@@ -102,7 +101,7 @@ def stepped(scenario, machines):
     for machine in machines:
         program = driver.commit(scenario, api.plan(scenario), machine)
         benchmark.randomise(program, machine)
-        march(program, Recorder(program), 1, 0)
+        march(program, benchmark.watchers(scenario, program), 1)
         state = [program.host(name).ravel() for name in (*VELOCITY, *STRESS)]
         fields.append(np.concatenate(state).astype(np.float32))
     off = np.abs(fields[-1] - fields[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from craton.api import Result, load, resume, run
 
 if TYPE_CHECKING:
+    from craton.driver.march import Observer
     from craton.driver.simulation import Simulation
     from craton.inverse import Problem, gradient
     from craton.inverse.survey import plan, run_gradient
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from craton.shots import run_survey
 
 __all__ = [
+    "Observer",
     "Problem",
     "Result",
     "Scenario",
@@ -30,6 +32,7 @@ __all__ = [
     "run_survey",
 ]
 _ELSEWHERE = {
+    "Observer": "craton.driver.march",
     "Problem": "craton.inverse",
     "Simulation": "craton.driver.simulation",
     "gradient": "craton.inverse",
@@ -41,7 +44,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name):
-    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient`, `plan`,
+    """`Scenario`, its tables, `Simulation`, `Observer`, `run_survey`, `Problem`, `gradient`, `run_gradient`, `plan`,
     `injection_points`, `gravity`, `greens` and `torch` are imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module

@@ -12,9 +12,12 @@ import numpy as np
 from craton import api
 from craton.backends import backend
 from craton.comm.placement import planner
+from craton.core.rolling import rings
 from craton.driver import waves
+from craton.driver.job import Job
 from craton.driver.march import march
-from craton.driver.recorder import Recorder
+from craton.driver.observers.guard import Clock, Guard, Stop
+from craton.driver.observers.record import Record
 from craton.errors import CratonError
 from craton.gravity import forward
 from craton.methods import METHODS
@@ -119,11 +122,11 @@ def timed(scenario, plan, machine, bandwidth):
     waves.check_memory(plan, machine)
     program = waves.commit(scenario, plan, machine)
     randomise(program, machine)
-    recorder = Recorder(program)
+    observers = watchers(scenario, program)
 
     def steps(first, count):
         begin = time.perf_counter()
-        march(program, recorder, first + count, first)
+        march(program, observers, first + count, first)
         machine.finish()
         return time.perf_counter() - begin
 
@@ -147,6 +150,13 @@ def timed(scenario, plan, machine, bandwidth):
         "fraction_of_copy_bandwidth": float(traffic / median / bandwidth),
         "operators": by_operator(program, bandwidth),
     }
+
+
+def watchers(scenario, program):
+    """Return what watches every run: its record, and the guard of its wavefield."""
+    job = Job(scenario, program.plan, program.backend)
+    clock = Clock(job)
+    return [clock, *rings(program), Record(job, program), Guard(job, program, clock, Stop())]
 
 
 def rates(unit, count, seconds):

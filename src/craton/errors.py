@@ -3,7 +3,7 @@ each carries.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,21 @@ class Problem:
 class CratonError(Exception):
     """Anything craton refuses or fails at, with a message for the user.
 
-    Parameters
+    Attributes
     ----------
-    agreed : int
-        Exit code of all ranks; set where all ranks have agreed on the error.
-    comm : Comm
-        Communicator of the ranks that failed together; set by the command line.
-    quiet : bool
-        True on ranks that leave the message to the first one.
+    exit_code : int
+        Of this rank.
+    agreed : int or None
+        Exit code of all ranks, where all have agreed on the error.
     """
 
     exit_code = 1
-    agreed: int
-    comm: Any
-    quiet: bool = False
+    agreed: int | None = None
+
+    def on_all_ranks(self, code: int | None = None) -> Self:
+        """Return the error, on which all ranks have agreed, with their exit code: by default that of this one."""
+        self.agreed = self.exit_code if code is None else code
+        return self
 
 
 class ScenarioError(CratonError):

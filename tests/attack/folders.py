@@ -10,7 +10,7 @@ from smallcase import changed, write
 import craton
 from attack.mutate import damage_folder
 from attack.trials import Outcome
-from craton.driver.recorder import Recorder
+from craton.driver.observers.guard import Guard
 from craton.errors import Interrupted
 from craton.scenario import loads
 
@@ -33,7 +33,7 @@ def shots(count):
 
 def build(folder):
     """Write the folders: kind -> path. A run writes checkpoints, its folder is copied as a kill would leave it, then it is stopped."""
-    kinds, sample = {kind: folder / kind for kind in COMMANDS}, Recorder.sample
+    kinds, due = {kind: folder / kind for kind in COMMANDS}, Guard.due
     outs = {kind: path / "out" for kind, path in kinds.items()}
     for path in kinds.values():
         path.mkdir(parents=True)
@@ -43,18 +43,16 @@ def build(folder):
     craton.run_survey(file, outs["survey"], workers=1, progress=False)
 
     def watched(self, step):
-        if step in KEPT:
-            self.done = step + 1
-            self.drain()
-            self.checkpoints.save(self.done, self.recorded)
-        if step == LAST:
-            self.snapshots.settle()
+        if step - 1 in KEPT:
+            self.timed[0].see(step, self.growth.program)
+        if step - 1 == LAST:
+            self.timed[0].settle(step)
             shutil.copytree(outs["stopped"], outs["killed"])
-            self.stopped = "SIGTERM"
-        sample(self, step)
+            self.stop.name = "SIGTERM"
+        return due(self, step)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
-        patch.setattr(Recorder, "sample", watched)
+        patch.setattr(Guard, "due", watched)
         craton.run(scenario, out=outs["stopped"], progress=False, warn=False)
     return kinds
 

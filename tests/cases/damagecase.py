@@ -6,7 +6,7 @@ import shutil
 import pytest
 import smallcase
 
-from craton.driver.recorder import Recorder
+from craton.driver.observers.guard import Guard
 from craton.errors import Interrupted
 from craton.integrity import sealed, unsealed
 from craton.scenario import loads
@@ -20,18 +20,18 @@ def small(*changes, run=()):
 
 
 def stopping(patch, *steps, error=None):
-    """Let runs be told to stop, or fail, after these steps, one after another."""
-    sample, waiting = Recorder.sample, list(steps)
+    """Let runs be told to stop, as by a signal, or fail: the first that comes to the first step, then one at the second, ..."""
+    due, waiting = Guard.due, list(steps)
 
     def stopped(self, step):
-        if waiting and step == waiting[0] and self.comm.rank == 0:
+        if waiting and step == waiting[0] + 1 and self.comm.rank == 0:
             waiting.pop(0)
             if error:
                 raise error
-            self.stopped = "SIGTERM"
-        sample(self, step)
+            self.stop.name = "SIGTERM"
+        return due(self, step)
 
-    patch.setattr(Recorder, "sample", stopped)
+    patch.setattr(Guard, "due", stopped)
 
 
 def interrupted(work, *arguments, stop=(), **options):

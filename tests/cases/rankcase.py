@@ -1,7 +1,6 @@
 """What ranks share: small scenarios of grids, meshes and chunks of the Earth; what several ranks have, put together, beside one rank."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 from common import misfit
@@ -19,7 +18,6 @@ from craton.methods import METHODS
 from craton.methods.waves.ranks.ranks import plan_of_rank
 from craton.scenario import loads
 
-BLIND = SimpleNamespace(sample=lambda step: None)  # a recorder that looks at nothing
 STEPS = 10
 
 # --- grids ------------------------------------------------------------------------------------------------------------------------------
@@ -86,7 +84,7 @@ def alone(scenario):
     """The plan of one rank, fields and record after a few steps."""
     plan = planned(loads(scenario))
     program = waves.commit(loads(scenario), plan, CPU(threads=1))
-    march(program, BLIND, STEPS)
+    march(program, (), STEPS)
     assert plan.slots >= STEPS
     return plan, fields_of(program), program.host("record")[:STEPS]
 
@@ -99,7 +97,7 @@ def same_bits(text, grid, device="hostile", threads=1):
         local = plan_of_rank(plan, comm.rank, comm.size, grid)
         program = waves.commit(scenario, local, backend(device, threads=threads))
         connect(program, comm)
-        march(program, BLIND, STEPS)
+        march(program, (), STEPS)
         own = program.host("record")[:STEPS] if "record" in program.arrays else np.empty((STEPS, 0), plan.precision)
         blocks = comm.collect(own)
         joined = local.gathering.join_columns(blocks, program.backend) if blocks else None

@@ -25,7 +25,7 @@ from craton import api, benchmark
 from craton.backends.cpu import CPU
 from craton.cli import main
 from craton.driver import waves
-from craton.driver.recorder import Recorder
+from craton.driver.observers.guard import Guard
 from craton.host.compile import compiler
 from craton.methods import METHODS
 from craton.methods.finite_difference import bench as fd_bench
@@ -45,8 +45,8 @@ def end(self, step):
 from craton.cli import main
 main(["--help"])
 look(f"HELP {time.process_time()}", "numpy", "pydantic", "scipy", "xarray", "zarr", "obspy", "matplotlib", "cupy")
-from craton.driver.recorder import Recorder
-Recorder.sample = end
+from craton.driver.observers.guard import Guard
+Guard.due = end
 main(["run", "small.toml", "-q"])
 """
 
@@ -58,15 +58,15 @@ def small(tmp_path):
 
 
 def at_step(monkeypatch, number, act):
-    """Let something happen to the recorder of a run after a step."""
-    sample = Recorder.sample
+    """Let something happen to the program of a run after a step."""
+    due = Guard.due
 
     def acted(self, step):
-        if step == number:
-            act(self)
-        sample(self, step)
+        if step == number + 1:
+            act(self.growth.program)
+        return due(self, step)
 
-    monkeypatch.setattr(Recorder, "sample", acted)
+    monkeypatch.setattr(Guard, "due", acted)
 
 
 # --- starting ---------------------------------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ LONG = "run small.toml -o out --set time.duration=10"
 @pytest.mark.parametrize("value", [np.nan, -1e30])
 def test_explosion_is_stopped_within_200_steps_and_what_was_recorded_is_kept(value, cli, monkeypatch):
     """One bad value appears at one point after step 73."""
-    at_step(monkeypatch, 73, lambda recorder: recorder.program.grid("vy").__setitem__((20, 11, 12), value))
+    at_step(monkeypatch, 73, lambda program: program.grid("vy").__setitem__((20, 11, 12), value))
     _, err = cli(LONG, code=4)
     words = r"unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m"
     assert re.search(f"craton: {words}", err) and "try a smaller time.step" in err and "kept: out/result.zarr" in err
@@ -181,7 +181,7 @@ def test_explosion_is_stopped_within_200_steps_and_what_was_recorded_is_kept(val
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_signal_between_steps_ends_cleanly(number, cli, monkeypatch):
-    at_step(monkeypatch, 73, lambda recorder: os.kill(os.getpid(), number))
+    at_step(monkeypatch, 73, lambda program: os.kill(os.getpid(), number))
     _, err = cli(LONG, code=75)
     assert f"stopped by {number.name} after step" in err and "kept: out/result.zarr" in err
     run, waves = manifest("out"), stored("out")

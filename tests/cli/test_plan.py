@@ -18,6 +18,7 @@ from craton.comm import Together
 from craton.comm.local import Alone, spawn
 from craton.core.subdomain import Subdomain, Totals
 from craton.driver import run, waves
+from craton.driver.job import Job
 from craton.io.vtu import write_mesh
 from craton.methods import METHODS
 from craton.methods.finite_difference import build as fd
@@ -136,7 +137,10 @@ def test_a_copy_by_pickle_gives_the_same_bits(case, tmp_path):
     scenario = loads(CASES[case](tmp_path), ("time.duration=0.3", "run.threads=1"))
     (plan,) = plans(scenario)
     programs = (waves.commit(scenario, p, CPU(threads=1)) for p in (plan, pickle.loads(pickle.dumps(plan))))
-    samples, again = (waves.march(scenario, program, None, False, Alone()).samples for program in programs)
+    samples, again = (
+        waves.march(Job(scenario, program.plan, program.backend, progress=False), program).samples
+        for program in programs
+    )
     assert samples.tobytes() == again.tobytes() and np.abs(samples).max() > 0
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import zarr
 from common import tiers
+from damagecase import stopping
 from injectioncase import CASE, LAYERS, PLANE, PULSE, RUN, SPACE, apart, inject, leaves, off, ran, taking, untold
-from pointcase import stopping
 
 import craton
 from craton.backends import backend

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -171,8 +172,8 @@ def test_bad_input_is_refused_on_every_rank():
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):
-    lines = lambda total, *more: lambda done: print(f"{done} of {total}", file=sys.stderr)  # noqa: E731
-    monkeypatch.setattr(progress, "_lines", lines)
+    lines = lambda _, total, *more: nullcontext(lambda done, text: print(f"{done} of {total}", file=sys.stderr))  # noqa: E731
+    monkeypatch.setattr(progress, "_bar", lines)
     together(3, asked(), "direct", progress=True)
     shown = capfd.readouterr().err.splitlines()
     mine = -(-asked().pairs // 3 // 156) * 156  # of rank 0: 84 or 85 of the prisms, at 156 points

@@ -21,6 +21,7 @@ from craton.cli import main
 from craton.comm import launcher
 from craton.driver import checkpoint, waves
 from craton.driver.checkpoint import Checkpoints
+from craton.driver.job import Job
 from craton.driver.saved import latest
 from craton.errors import ScenarioError
 
@@ -186,7 +187,7 @@ def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
     needed, plan = [], craton.plan(small())
     monkeypatch.setattr("craton.output.store.check_space", lambda path, nbytes: needed.append(nbytes))
     for scenario in (small(), small(run=["run.checkpoint=600"])):
-        waves.check_disk(scenario, plan, tmp_path / "out", False)
+        waves.check_disk(Job(scenario, plan, None, out=tmp_path / "out"))
     # two are retained while a third is written
     assert needed[1] - needed[0] == 3 * sum(plan.arrays[name].nbytes for name in plan.changing) > 0
 

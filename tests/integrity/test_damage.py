@@ -22,7 +22,8 @@ import craton
 from craton import lock
 from craton.cli import main
 from craton.comm.local import Alone
-from craton.driver.recorder import Recorder
+from craton.driver.checkpoint import Checkpoints
+from craton.driver.observers.guard import Guard
 from craton.driver.run import resumable
 from craton.driver.saved import last_whole, latest
 from craton.errors import CratonError, ResourceError, ScenarioError
@@ -189,17 +190,17 @@ def test_chunks_can_be_read_without_craton(runs):
 def test_a_second_writer_is_refused(tmp_path, monkeypatch, capsys):
     """While a run goes on: another one, also with --force, a resume, a check."""
     file = smallcase.write(tmp_path, ("spacing = 100", "spacing = 150"))
-    out, sample, codes = str(tmp_path / "out"), Recorder.sample, []
+    out, due, codes = str(tmp_path / "out"), Guard.due, []
 
     def beside(self, step):
-        if step == 5 and not codes:
+        if step == 6 and not codes:
             again = ["run", str(file), "-o", out, "--force"]
             codes.extend(map(main, (again, ["resume", out], ["check", out])))
             for force in (False, True):
                 refused(ScenarioError, "is being written by process", check_out, tmp_path / "out", force)
-        sample(self, step)
+        return due(self, step)
 
-    monkeypatch.setattr(Recorder, "sample", beside)
+    monkeypatch.setattr(Guard, "due", beside)
     assert main(["run", str(file), "-o", out, "-q"]) == 0
     message = capsys.readouterr().err
     assert codes == [2, 2, 2] and message.count(f"being written by process {os.getpid()}") == 3
@@ -281,6 +282,6 @@ def test_a_full_disk_is_named_and_nothing_is_corrupt(runs, disk, monkeypatch, ca
         assert main(["check", str(out)]) == 0, capsys.readouterr().out
     assert latest(out).step > 1
     size(64 << 20)
-    monkeypatch.setattr(Recorder, "keep", lambda self: None)
+    monkeypatch.setattr(Checkpoints, "due", lambda self, step: False)
     craton.resume(out, progress=False)
     same_results(runs / "whole", out, RESULTS)

@@ -8,10 +8,10 @@ from common import refused
 
 import craton
 from craton.backends import backend
+from craton.benchmark import watchers
 from craton.driver import waves
-from craton.driver.growth import EVERY, Growth, squares
-from craton.driver.march import march
-from craton.driver.recorder import Recorder
+from craton.driver.march import Observer, march
+from craton.driver.observers.guard import EVERY, Growth, squares
 from craton.errors import ComputationError
 from craton.scenario import Scenario
 from craton.survey.sources import end_time
@@ -117,19 +117,20 @@ def test_energy_is_kept_and_its_growth_ends_a_run_of_either_method(scenario):
     program = waves.commit(scenario, plan, machine)
     growth, energies = Growth(program), []
 
-    class Looking:
-        def sample(self, step):
-            if step > growth.first and step % 7 == 0:
-                energies.append(growth.energy())
+    class Looking(Observer):
+        def due(self, step):
+            return step > growth.first and step % 7 == 0
 
-    march(program, Looking(), growth.first + 600)
+        def see(self, step, program):
+            energies.append(growth.energy())
+
+    march(program, [Looking()], growth.first + 600)
     first, last = np.split(np.array(energies[: len(energies) // 2 * 2]), 2)
     assert first.mean() > 0 and last.mean() == pytest.approx(first.mean(), rel=0.35)
 
-    class Growing(Recorder):
-        def sample(self, step):
-            self.program.arrays["state"][...] *= 1.002
-            super().sample(step)
+    class Growing(Observer):
+        def see(self, step, program):
+            program.arrays["state"][...] *= 1.002
 
     words, program = "the energy grows, tenfold from step", waves.commit(scenario, plan, machine)
-    refused(ComputationError, words, march, program, Growing(program), plan.steps)
+    refused(ComputationError, words, march, program, [Growing(), *watchers(scenario, program)], plan.steps)

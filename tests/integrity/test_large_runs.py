@@ -19,6 +19,7 @@ import craton
 from craton import lock
 from craton.core import plan as limits
 from craton.driver import records
+from craton.driver.observers.record import Waveforms, time
 from craton.errors import ResourceError
 from craton.memory import array_bytes
 from craton.methods.spectral_element import build
@@ -65,16 +66,16 @@ def test_blocks_of_receivers_and_samples_in_a_file(whole, tmp_path, monkeypatch)
 
 def test_waveforms_are_there_while_the_run_goes_on(whole, tmp_path, monkeypatch):
     """Whoever opens the store sees series that grow and are parts of the final ones, also with consolidated metadata."""
-    answers, recorded, series, write = iter([False, True, True]), [], [], records.Waveforms.write
-    monkeypatch.setattr(records.Waveforms, "due", lambda self: next(answers, False))
+    answers, recorded, series, write = iter([False, True, True]), [], [], Waveforms.write
+    monkeypatch.setattr(Waveforms, "due", lambda self, step: next(answers, False))
 
-    def noted(self, samples):
-        write(self, samples)
+    def noted(self, step):
+        write(self, step)
         # of one that goes on: what is on disk now, as another process would find it
-        recorded.append(len(samples))
+        recorded.append(step)
         series.append(smallcase.opened(tmp_path / "out").velocity.values)
 
-    monkeypatch.setattr(records.Waveforms, "write", noted)
+    monkeypatch.setattr(Waveforms, "write", noted)
     craton.run(SCENARIO, out=tmp_path / "out", progress=False)
     assert len(series) == 2 and 0 < recorded[0] < recorded[1]
     assert recorded == [values.shape[-1] for values in series]
@@ -88,14 +89,14 @@ def test_waveforms_are_there_while_the_run_goes_on(whole, tmp_path, monkeypatch)
 def test_waveforms_are_due_by_time_and_cost(monkeypatch):
     """At least every 30 s, less often only where writing takes more than a twentieth of the time."""
     clock = [0.0]
-    monkeypatch.setattr(records.time, "perf_counter", lambda: clock[0])
-    waveforms = records.Waveforms(None, None, None)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    waveforms = Waveforms(None, SimpleNamespace(channels=1), None)
     for spent, interval in ((0.0, 30), (1.0, 30), (5.0, 100)):
         waveforms.written, waveforms.spent = clock[0], spent
         clock[0] += interval - 0.1
-        assert not waveforms.due()
+        assert not waveforms.due(1)
         clock[0] += 0.2
-        assert waveforms.due()
+        assert waveforms.due(1)
 
 
 def test_a_disk_without_room_for_the_samples_is_refused(tmp_path, monkeypatch):

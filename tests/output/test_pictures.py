@@ -15,7 +15,8 @@ from common import manifest, plain, refused, stored
 from filecase import LINE, bare, run_of, waveforms
 
 from craton.cli.app import command, main
-from craton.driver.films import Films
+from craton.driver.observers.films import Films
+from craton.driver.result import Result
 from craton.errors import CratonError
 from craton.model.ground import terrain
 from craton.report import (
@@ -353,13 +354,13 @@ def test_films_follow_the_frames(monkeypatch, tmp_path):
     """Begun after an eighth, then when frames have doubled, one at a time, and at the end."""
     process = SimpleNamespace(returncode=0, stderr=None, communicate=lambda: ("", ""))
     popen = MagicMock(return_value=process)
-    monkeypatch.setattr("craton.driver.films.subprocess.Popen", popen)
-    written, counts = Films(tmp_path, {"a": "mp4"}, {"a": 240}), []
+    monkeypatch.setattr("craton.driver.observers.films.subprocess.Popen", popen)
+    series = [SimpleNamespace(name=name, steps=np.arange(240)) for name in ("a", "other")]
+    written, counts = Films(tmp_path, {"a": "mp4"}, series), []
     for count in range(1, 241):
         process.poll = lambda count=count: None if 60 <= count < 70 else 0
-        written.taken("a", count)
+        written.see(count, None)
         counts += [count] * (popen.call_count - len(counts))
-    written.taken("other", 1)
     written.finish()
     assert counts == [30, 70, 140] and popen.call_count == 4
 

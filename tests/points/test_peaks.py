@@ -5,7 +5,7 @@ import pytest
 import rasterio
 import xarray
 from common import difference, edited, refused
-from pointcase import stopping
+from damagecase import stopping
 from rasterio.warp import transform
 
 import craton

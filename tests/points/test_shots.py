@@ -22,7 +22,7 @@ from craton import shots
 from craton.backends import cpu
 from craton.cli import main
 from craton.comm import placement, workers
-from craton.driver.recorder import Recorder
+from craton.driver.observers.guard import Guard
 from craton.errors import ComputationError, ResourceError, ScenarioError
 from craton.output.store import read_run
 from craton.scenario import dumps
@@ -99,17 +99,18 @@ def test_workers_give_what_single_runs_give(capsys):
 
 def test_a_failing_shot_is_told_and_a_restart_runs_what_is_missing(monkeypatch, capsys):
     """A value that is not finite appears in the second shot; the others are kept. Another survey is not mixed in."""
-    names, run, sample = [], runs.run_shot, Recorder.sample
+    names, run, due = [], runs.run_shot, Guard.due
     monkeypatch.setattr(runs, "run_shot", lambda task: (names.append(task.name), run(task))[1])
 
     def poisoned(self, step):
-        if step == 20 and any("S.2" in text for rows in self.plan.notes.values() for row in rows for text in row):
-            field = self.program.grid("vx")
+        program = self.growth.program
+        if step == 21 and any("S.2" in text for rows in program.plan.notes.values() for row in rows for text in row):
+            field = program.grid("vx")
             field[tuple(n // 2 for n in field.shape)] = np.nan
-        sample(self, step)
+        return due(self, step)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Recorder, "sample", poisoned)
+        patched.setattr(Guard, "due", poisoned)
         assert main(["survey", "survey.toml", "-o", "out", "--workers", "1"]) == 4
     err = capsys.readouterr().err
     assert "1 of 3 shots failed, 2 are kept in out" in err and "S.2: unstable at step" in err and "Traceback" not in err

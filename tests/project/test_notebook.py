@@ -17,7 +17,7 @@ from common import manifest, refused
 
 import craton
 from craton import notebook as viewer
-from craton.driver import notebook
+from craton.driver import progress
 from craton.driver.progress import progress_bar, task_bar
 from craton.errors import CratonError
 from craton.scenario import SCENARIOS
@@ -107,7 +107,7 @@ def displayed(monkeypatch):
     ipython.display = types.SimpleNamespace(display=display)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
-    monkeypatch.setattr(notebook, "EVERY", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
     return shown
 
 
@@ -125,7 +125,7 @@ def test_progress_in_a_notebook(displayed, capsys):
 
 
 def test_no_notebook():
-    assert notebook.displayer() is None and np.isfinite(notebook.EVERY)
+    assert progress.displayer() is None and np.isfinite(progress.EVERY)
 
 
 # --- the viewer: what it sends to the browser, and what the browser does with it -----------------------------------------------------

@@ -19,7 +19,7 @@ import craton
 from craton.cli import main
 from craton.comm import launcher
 from craton.driver import checkpoint
-from craton.driver.recorder import Recorder
+from craton.driver.observers.guard import Guard
 from craton.driver.saved import latest
 from craton.output.store import read_run
 
@@ -164,7 +164,7 @@ def test_sequences_of_systemd_and_kubernetes(tmp_path):
                 os.dup2(quiet, number)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
-            Recorder.sample, checkpoint.write = slowed(Recorder.sample, 0.01), slowed(checkpoint.write, 0.03)
+            Guard.due, checkpoint.write = slowed(Guard.due, 0.01), slowed(checkpoint.write, 0.03)
             return main([*words, "-q"])
 
         before, process = pictures(), forked(work)

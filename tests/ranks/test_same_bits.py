@@ -27,6 +27,7 @@ from craton.comm.local import spawn
 from craton.core.gathering import divide_channels, sampling_launches
 from craton.core.partition import split
 from craton.driver import waves
+from craton.driver.job import Job
 from craton.driver.march import march
 from craton.errors import ComputationError, ResourceError, ScenarioError
 from craton.methods.spectral_element import ranks
@@ -199,7 +200,7 @@ def marched(case, size, partition, devices=("hostile",), steps=12):
         programs = [backend(device, threads=1).commit(plan) for device in devices]
         for program in programs:
             connect(program, comm)
-            march(program, rankcase.BLIND, steps)
+            march(program, (), steps)
         return programs
 
     return zip(*spawn(size, rank))
@@ -260,7 +261,7 @@ def test_an_explosion_ends_all_ranks():
         local.limit = 1e-30 if comm.rank == 1 else local.limit  # only this rank sees it
         program = waves.commit(scenario, local, backend("cpu", threads=1))
         with pytest.raises(ComputationError, match="unstable at step") as error:
-            waves.march(scenario, program, None, False, comm).finished()
+            waves.march(Job(scenario, local, program.backend, comm, progress=False), program).finished()
         return error.value.agreed, str(error.value)
 
     first, second = spawn(2, rank)

@@ -53,8 +53,7 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
         error = ScenarioError([*problems, *blocked])
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
         error.args = ("\n".join([*written, *map(in_words, blocked)]),)
-        if hasattr(refused, "agreed"):
-            error.agreed = refused.agreed
+        error.agreed = refused.agreed if refused else None
         raise error
     return reading.scenario, planned
 

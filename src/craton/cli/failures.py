@@ -33,7 +33,7 @@ def failed_together(error, comm):
     """
     code, text = outcome(error)
     interrupted = isinstance(error, KeyboardInterrupt)
-    if hasattr(error, "agreed"):
+    if getattr(error, "agreed", None) is not None:
         if comm.rank == 0:
             print(printable(text), file=sys.stderr, flush=True)
         comm.barrier()

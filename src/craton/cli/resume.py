@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from craton.cli.run import check_cores, ended_by_signal, interruptions, on_all, reported, together
+from craton.driver.job import Job
 
 
 def command(out, device=None, ranks=None, quiet=False, debug=False, oversubscribe=False):
@@ -56,13 +57,5 @@ def resume_rank(out, device, quiet, comm):
     give_back_freed()
     scenario, planned, saved = driver.restart(out, comm)
     machine = driver.choose_machine(scenario, planned, comm, device)
-    reported(
-        scenario,
-        planned,
-        machine,
-        out,
-        quiet,
-        comm,
-        note=f"  from    step {saved.step:,}\n",
-        work=lambda show: driver.run_into(scenario, planned, machine, out, False, show, comm, saved),
-    )
+    job = Job(scenario, planned, machine, comm, out, progress=comm.rank == 0 and not quiet, saved=saved)
+    reported(job, note=f"  from    step {saved.step:,}\n")

@@ -1,12 +1,11 @@
 """craton run: check everything, say what will be computed, compute it, say where it is."""
 
-import signal
 import sys
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 from craton.cli.check import checked, refuse, warn
+from craton.driver.job import Job
 from craton.errors import ComputationError, CratonError, Interrupted
 
 RESUMABLE, NOT_RESUMABLE = 75, 130  # exit codes of interruptions
@@ -90,7 +89,7 @@ def interruptions(out):
     except (CratonError, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt) or error.exit_code == RESUMABLE:
             error.exit_code = code_of_interruption(out)
-            if hasattr(error, "agreed"):
+            if getattr(error, "agreed", None) is not None:
                 error.agreed = error.exit_code
         raise
 
@@ -141,44 +140,35 @@ def run_rank(file, overrides, out, force, quiet, comm):
         driver.check_ranks(scenario, comm)
         planned = driver.plan_of_rank(scenario, planned, comm)
     machine = driver.choose_machine(scenario, planned, comm)
-    reported(
-        scenario,
-        planned,
-        machine,
-        out,
-        quiet,
-        comm,
-        lambda show: driver.run_into(scenario, planned, machine, out, force, show, comm),
-    )
+    reported(Job(scenario, planned, machine, comm, out, force, progress=comm.rank == 0 and not quiet))
 
 
-def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
-    """Do what a rank has to do, `work(progress)`; the first one says before what will be computed,
-    and then what came of it.
-    """
+def reported(job: Job, note: str = "") -> None:
+    """Run a job; where it shows its progress, say before what will be computed, and then what came of it."""
     from craton.comm import agreed
+    from craton.driver.run import run_into
     from craton.driver.saved import latest
     from craton.memory import give_back_freed
     from craton.methods import METHODS
 
     give_back_freed()
-    first, method = comm.rank == 0, METHODS[scenario.method]
-    with agreed(comm):
+    first, method, ranks = job.comm.rank == 0, METHODS[job.scenario.method], job.comm.size
+    with agreed(job.comm):
         if first:
-            warn(planned)
-        if first and not quiet:
-            print(method.header(scenario, planned, machine, out), flush=True)
-            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", note, sep="", end="", flush=True)
+            warn(job.plan)
+        if job.progress:
+            print(method.header(job.scenario, job.plan, job.machine, job.out), flush=True)
+            print(f"  ranks   {ranks}\n" if ranks > 1 else "", note, sep="", end="", flush=True)
     try:
-        result = work(first and not quiet)
+        result = run_into(job)
     except (ComputationError, Interrupted) as error:
         if first:
-            print(f"kept: {', '.join(str(p) for p in written(out))}", file=sys.stderr)
-        if first and isinstance(error, Interrupted) and latest(out):
-            print(f"to go on from here: craton resume {out}", file=sys.stderr)
+            print(f"kept: {', '.join(str(p) for p in written(job.out))}", file=sys.stderr)
+        if first and isinstance(error, Interrupted) and latest(job.out):
+            print(f"to go on from here: craton resume {job.out}", file=sys.stderr)
         raise
-    if first and not quiet:
-        print(method.summary(result, written(out)), flush=True)
+    if job.progress:
+        print(method.summary(result, written(job.out)), flush=True)
 
 
 @contextmanager
@@ -199,21 +189,13 @@ def ended_by_signal():
     """Inside, SIGTERM, SIGHUP and SIGUSR1 end the program like Ctrl-C also before and after the
     time loop, which has a gentler way of its own.
     """
-    from craton.driver.recorder import STOPPING, under_nohup
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    from craton.driver.observers.guard import handled
 
     def stop(number, frame):
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in STOPPING if not under_nohup(number)}
-    try:
+    with handled(stop):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def written(out):

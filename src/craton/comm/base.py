@@ -117,7 +117,7 @@ def agreed(comm):
     try:
         yield
     except Exception as failure:
-        if comm.size > 1 and hasattr(failure, "agreed"):
+        if comm.size > 1 and getattr(failure, "agreed", None) is not None:
             raise
         error = failure
     agree(comm, error)

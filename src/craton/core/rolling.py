@@ -73,36 +73,29 @@ def with_rings(plan):
     return replace(plan, arrays=plan.arrays | rings, phases=phases)
 
 
-class Rings:
-    """Fills the rings of a program as the run goes: rows of incident waves, a block ahead.
-
-    Parameters
-    ----------
-    program : Program
-    begun : int
-        Steps that were done before.
+class Ring:
+    """Fills a ring of a program with rows of incident waves, a block ahead; an observer of the time loop
+    (`craton.driver.march`). `begun` steps were done before.
     """
 
-    def __init__(self, program, begun=0):
-        self.program = program
-        # a rank without places that take them has no ring
-        self.series = {name: s for name, s in program.rolling.items() if name in program.arrays}
-        for name, series in self.series.items():
-            self._fill(name, begun - begun % series.slots)
+    def __init__(self, program, name, begun):
+        self.array, self.series, self.steps = program.arrays[name], program.rolling[name], program.plan.steps
+        self.see(begun - begun % self.series.slots, program)
 
-    def fill(self, done):
-        """Put the rows of the next steps in place of those that are done, where a block ends.
+    def due(self, step):
+        """Return True where a block ends."""
+        return step % self.series.slots == 0 and step < self.steps
 
-        Parameters
-        ----------
-        done : int
-            Steps.
-        """
-        for name, series in self.series.items():
-            if done % series.slots == 0 and done < self.program.plan.steps:
-                self._fill(name, done)
+    def see(self, step, program):
+        """Put the rows of the next steps in place of those that are done."""
+        last = min(step + self.series.slots, self.steps)
+        program.backend.fill(self.array, self.series.read(step, last))
 
-    def _fill(self, name, first):
-        series = self.series[name]
-        last = min(first + series.slots, self.program.plan.steps)
-        self.program.backend.fill(self.program.arrays[name], series.read(first, last))
+    def close(self):
+        """Nothing to end."""
+
+
+def rings(program, begun=0):
+    """Return what fills the rings of a program, which have their first rows."""
+    # a rank without places that take them has no ring
+    return [Ring(program, name, begun) for name in program.rolling if name in program.arrays]

@@ -18,15 +18,21 @@ import hashlib
 import os
 import shutil
 import time
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
+from craton.backends.base import Program
 from craton.comm import agreed
 from craton.core.recut import field_places, identity_tables
+from craton.driver.job import Job
+from craton.driver.march import Observer
+from craton.driver.observers.record import Drain, Record
 from craton.errors import ResourceError
 from craton.integrity import digest, replace_file, sealed, sync_folder
+from craton.output.inputs import Inputs
 from craton.versions import versions
 
 FOLDER = "checkpoints"
@@ -38,62 +44,45 @@ RETAINED = 2  # whole checkpoints, the last ones
 MUST_AGREE = ("steps", "dt", "start", "precision")  # of a plan and the one that goes on
 
 
-class Checkpoints:
+class Checkpoints(Observer):
     """Writes the checkpoints of a run; every rank has one of these.
 
-    Parameters
-    ----------
-    out : path-like
-        The directory OUT.
-    program : Program
-    comm : Comm
-    scenario : str
-        The scenario as OUT has it.
-    every : float, optional
-        Seconds between two of them; without, they are written when they are asked for.
-    settle : callable, optional
-        Waits until pictures that were taken are on disk.
-    flush : callable, optional
-        Is given the samples so far on rank 0: writes the waveforms.
-    at : int
-        Step of the checkpoint that the run goes on from.
+    `record` and `recordings` fetch what waits on the machine, `settle(step)` waits until all that was taken up to a step
+    is on disk.
     """
 
-    def __init__(self, out, program, comm, scenario, every=None, settle=None, flush=None, at=0):
-        self.folder, self.program, self.comm, self.every = Path(out) / FOLDER, program, comm, every
-        self.scenario, self.settle, self.flush, self.at = scenario, settle, flush, at
-        self.last = time.perf_counter()
+    def __init__(self, job: Job, program: Program, record: Record, recordings: Sequence[Drain], settle: Callable):
+        self.folder, self.program, self.comm, self.at = Path(job.out) / FOLDER, program, job.comm, job.begun
+        self.scenario, self.record, self.settle = Inputs(job.scenario).text(job.scenario), record, settle
+        self.drains = (record, *recordings)
+        self.every, self.last = job.scenario.run.checkpoint or np.inf, time.perf_counter()
 
-    def due(self):
+    def due(self, step: int) -> bool:
         """Return True where the time for another one has come."""
-        return self.every is not None and time.perf_counter() - self.last >= self.every
+        return time.perf_counter() - self.last >= self.every
 
-    def save(self, step, record):
+    def see(self, step: int, program: Program) -> None:
         """Write the state after `step` steps; all ranks must call it after the same step.
-
-        Parameters
-        ----------
-        step : int
-        record : ndarray
-            Samples so far, (steps, channels); those of rank 0 are kept.
 
         Raises
         ------
         ResourceError
             It could not be written; the ones before are there, and nothing is left of this one.
         """
+        for drain in self.drains:
+            drain.see(step, program)
         if step == self.at:
             return
         aside = self.folder / f".step_{step:09d}"
         try:
-            self._save(aside, step, record)
+            self._save(aside, step)
         except Exception:
             if self.comm.rank == 0:  # room for the waveforms on a disk that is full
                 shutil.rmtree(aside, ignore_errors=True)
             raise
         self.at, self.last = step, time.perf_counter()
 
-    def _save(self, aside, step, record):
+    def _save(self, aside, step):
         """Write all files of a checkpoint aside, then give it its name."""
         files, rank = {}, self.comm.rank
         with agreed(self.comm), on_disk(self.folder):
@@ -101,13 +90,10 @@ class Checkpoints:
                 shutil.rmtree(aside, ignore_errors=True)
                 aside.mkdir(parents=True)
         with agreed(self.comm), on_disk(self.folder):
-            if self.settle:
-                self.settle()
+            self.settle(step)
             files = self.write(aside / f"rank_{rank}")
             if rank == 0:
-                files[RECORD] = write(aside / RECORD, np.ascontiguousarray(record))
-                if self.flush:
-                    self.flush(record)
+                files[RECORD] = write(aside / RECORD, np.ascontiguousarray(self.record.samples[:step]))
         plan = self.program.plan
         places = field_places(plan) if plan.elements else None
         of_ranks = self.comm.gather((plan.subdomain.fingerprint, files, places))

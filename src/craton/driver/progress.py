@@ -1,165 +1,151 @@
-"""Progress of a run on standard error: steps, rate, time left."""
+"""Progress of a run or a survey: a bar in a notebook or on a terminal, elsewhere lines on standard error."""
 
+import html
 import sys
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
-from craton.driver.notebook import NotebookBar, displayer
-from craton.text import interactions, rate
+from craton.backends.base import Program
+from craton.driver.march import Observer
+from craton.text import duration, interactions, rate
 
 PATIENCE = 2.0  # s: sums that take less show no lines
+EVERY = 0.2  # s between two versions of a bar in a notebook
+
+
+def progress_bar(
+    steps: int, points: int, title: str = "", quiet: bool = False, begun: int = 0
+) -> AbstractContextManager[Callable[[int], None] | None]:
+    """Open a function that takes the number of steps done, `begun` of them before; None where it is to be quiet.
+
+    Without a bar it prints a line every tenth of the run.
+    """
+    if quiet:
+        return nullcontext()
+    return _progress(steps, title or "time steps", lambda done, seconds: rate(done * points, seconds), "steps", begun)
+
+
+def progress_of_sweep(
+    pairs: int, title: str = "gravity", quiet: bool = False
+) -> AbstractContextManager[Callable[[int], None] | None]:
+    """Open a function that takes the number of interactions done; without a bar it prints a line every tenth, after two
+    seconds.
+    """
+    return nullcontext() if quiet else _progress(pairs, title, interactions, "", 0)
 
 
 @contextmanager
-def progress_bar(steps, points, title="", quiet=False, begun=0):
-    """Open a function to be called with the number of steps done, `begun` of them before.
-
-    On a terminal a bar; elsewhere one line every tenth of the run.
+def _progress(total: int, title: str, words: Callable, unit: str, begun: int) -> Iterator[Callable[[int], None]]:
+    """Open a function that shows how much is done: `words(done, seconds)` is the rate; without a unit, parts of the total
+    are shown.
     """
-    with _progress(
-        steps, title or "time steps", lambda done, seconds: rate(done * points, seconds), "steps", begun, quiet
-    ) as report:
+    started, shown = time.perf_counter(), begun * 10 // total
+    with _bar(title, total, begun, unit) as show:
+
+        def report(done):
+            nonlocal shown
+            seconds, tenth = time.perf_counter() - started, done * 10 // total
+            left = seconds / max(done - begun, 1) * (total - done)
+            text = f"{words(done - begun, seconds)}, {duration(left)} left"
+            if show:
+                show(done, text)
+            elif tenth > shown and (unit or seconds > PATIENCE):
+                shown = tenth
+                part = f"step {done} of {total}" if unit else f"{100 * done // total} % done"
+                print(f"{part}, {text}", file=sys.stderr, flush=True)
+
+        yield report
+
+
+class Progress(Observer):
+    """Shows the steps done whenever the guard has looked: the machine has caught up then."""
+
+    def __init__(self, report: Callable[[int], None], guard: Any):
+        self.report, self.guard = report, guard
+
+    def due(self, step: int) -> bool:
+        """Return True where the guard has just looked."""
+        return self.guard.looked == step
+
+    def see(self, step: int, program: Program) -> None:
+        """Show the number of steps."""
+        self.report(step)
+
+
+@contextmanager
+def task_bar(total: int, before: int, noun: str, quiet: bool = False) -> Iterator[Callable[[str, str], None] | None]:
+    """Open a function that takes the name of each task that has ended, and how; `before` of the `total` had ended before.
+    None where it is to be quiet.
+    """
+    if quiet:
+        yield None
+        return
+    started, done = time.perf_counter(), before
+    with _bar(noun, total, before, noun) as show:
+
+        def report(name, state):
+            nonlocal done
+            done += 1
+            if show:
+                return show(done, f"{done} of {total} {noun}, {name} {state}")
+            left = (time.perf_counter() - started) / (done - before) * (total - done)
+            line = f"{name} {state}: {done} of {total} {noun}, {duration(left)} left"
+            return print(line, file=sys.stderr, flush=True)
+
         yield report
 
 
 @contextmanager
-def progress_of_sweep(pairs, title="gravity", quiet=False):
-    """Open a function to be called with the number of interactions done: a bar, or a line every
-    tenth after two seconds.
-    """
-    with _progress(pairs, title, interactions, "", 0, quiet) as report:
-        yield report
-
-
-@contextmanager
-def _progress(total, title, words, unit, begun, quiet):
-    """Open a progress bar or its lines: `words(done, seconds)` is the rate; without a unit, parts
-    of the total are shown.
-    """
-    if quiet:
-        yield None
-    elif display := displayer():
-        yield _notebook_bar(display, total, title, words, begun)
+def _bar(title: str, total: int, done: int, unit: str) -> Iterator[Callable[[int, str], None] | None]:
+    """Open a function that shows a bar with a text, in a notebook or on a terminal; None elsewhere."""
+    if display := displayer():
+        yield NotebookBar(display, title, total).show
     elif sys.stderr.isatty():
-        yield from _bar(total, title, words, unit, begun)
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+
+        counted = (MofNCompleteColumn(), TextColumn(unit)) if unit else (TaskProgressColumn(),)
+        columns = (TextColumn("{task.description}"), BarColumn(), *counted, TextColumn("{task.fields[text]}"))
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task(title, total=total, completed=done, text="")
+            yield lambda done, text: bar.update(task, completed=done, text=text)
     else:
-        yield _lines(total, words, unit, begun)
-
-
-def _bar(total, title, words, unit, begun):
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    done_columns = (MofNCompleteColumn(), TextColumn(unit)) if unit else (TaskProgressColumn(),)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *done_columns,
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task, started = (bar.add_task(title, total=total, completed=begun, rate=""), time.perf_counter())
-        yield lambda done: bar.update(task, completed=done, rate=words(done - begun, time.perf_counter() - started))
-
-
-def _notebook_bar(display, total, title, words, begun):
-    bar, started = NotebookBar(display, title, total), time.perf_counter()
-
-    def report(done):
-        seconds = time.perf_counter() - started
-        left = seconds / max(done - begun, 1) * (total - done)
-        bar.show(done, f"{words(done - begun, seconds)}, {left:.0f} s left")
-
-    return report
-
-
-def _notebook_tasks(display, total, done, noun):
-    bar, ended = NotebookBar(display, noun, total), [done]
-
-    def report(name, state):
-        ended[0] += 1
-        bar.show(ended[0], f"{ended[0]} of {total} {noun}, {name} {state}")
-
-    return report
-
-
-def _lines(total, words, unit, begun):
-    started, shown = time.perf_counter(), [begun * 10 // total]
-
-    def report(done):
-        seconds = time.perf_counter() - started
-        if done * 10 // total > shown[0] and (unit or seconds > PATIENCE):
-            shown[0] = done * 10 // total
-            left = seconds / (done - begun) * (total - done)
-            part = f"step {done} of {total}" if unit else f"{100 * done // total} % done"
-            print(f"{part}, {words(done - begun, seconds)}, {left:.0f} s left", file=sys.stderr, flush=True)
-
-    return report
-
-
-@contextmanager
-def task_bar(total, done, noun, quiet=False):
-    """Open a function to be called with the name of each task that has ended, and how.
-
-    Parameters
-    ----------
-    total, done : int
-        Tasks that there are, and that had ended before.
-    noun : str
-        What they are: ``"shots"``.
-    quiet : bool
-        Show nothing, and give None.
-    """
-    if quiet:
         yield None
-    elif display := displayer():
-        yield _notebook_tasks(display, total, done, noun)
-    elif sys.stderr.isatty():
-        yield from _task_bar(total, done, noun)
-    else:
-        yield _task_lines(total, done, noun)
 
 
-def _task_bar(total, done, noun):
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def displayer() -> Callable | None:
+    """Return IPython's `display` where a notebook's kernel runs this program, else None."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if getattr(shell, "kernel", None) is None:  # a terminal, or no shell at all
+        return None
+    from IPython.display import display
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("so far,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
-        task = bar.add_task(noun, total=total, completed=done)
-        yield lambda name, state: bar.advance(task)
+    return display
 
 
-def _task_lines(total, done, noun):
-    started, ended = time.perf_counter(), [0]
+class NotebookBar:
+    """A bar with a text, one output of a cell that is replaced; `display` is IPython's."""
 
-    def report(name, state):
-        ended[0] += 1
-        left = (time.perf_counter() - started) / ended[0] * (total - done - ended[0])
-        print(f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left", file=sys.stderr, flush=True)
+    def __init__(self, display: Callable, title: str, total: int):
+        self.title, self.total, self.shown = title, max(total, 1), time.perf_counter()
+        self.handle = display(self.bundle(0, ""), raw=True, display_id=True)
 
-    return report
+    def bundle(self, done: int, text: str) -> dict[str, str]:
+        """Return the bar in the forms that a notebook may show."""
+        share = f"{100 * done // self.total} %"
+        bar = f'<progress value="{done}" max="{self.total}" style="vertical-align: middle"></progress>'
+        words = html.escape(self.title), html.escape(text)
+        return {
+            "text/plain": f"{self.title} {share} {text}".rstrip(),
+            "text/html": f"<span>{words[0]} {bar} {share} {words[1]}</span>",
+        }
+
+    def show(self, done: int, text: str) -> None:
+        """Show that `done` of the total are done, and a text; not more often than the eye can see."""
+        now = time.perf_counter()
+        if now - self.shown >= EVERY or done >= self.total:
+            self.handle.update(self.bundle(done, text), raw=True)
+            self.shown = now

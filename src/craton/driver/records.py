@@ -1,70 +1,10 @@
-"""Records of a run with a folder: where samples wait, and how they reach the store while the run
-goes on, receivers in blocks, so that memory does not grow with their number.
+"""Records of a run with a folder: how they reach the store, receivers in blocks, so that memory does not grow with their
+number.
 """
-
-import os
-import tempfile
-import time
 
 import numpy as np
 
 from craton.core import plan as plan_limits
-from craton.driver.result import Result
-from craton.errors import ResourceError
-
-INTERVAL = 30.0  # s between two times at which waveforms are written
-COST = 20  # the interval is at least that many times what the last writing took
-
-
-class Waveforms:
-    """Writes the waveforms of a run that goes on; rank 0 has one.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    program : Program
-    store : Store
-    """
-
-    def __init__(self, scenario, program, store):
-        self.scenario, self.program, self.store = scenario, program, store
-        self.written, self.spent = time.perf_counter(), 0.0
-
-    def due(self):
-        """Return True where the time for another writing has come."""
-        waited = time.perf_counter() - self.written
-        return waited >= max(INTERVAL, COST * self.spent)
-
-    def write(self, samples):
-        """Write what was recorded so far, (steps, channels)."""
-        begin = time.perf_counter()
-        about = {"device": self.program.backend.describe()}
-        result = Result(self.scenario, self.program.plan, samples, about, self.store.path)
-        write_records(result, self.store)
-        self.written = time.perf_counter()
-        self.spent = self.written - begin
-
-    def space(self, shape, dtype):
-        """Return an array for the samples: in memory, or in a file of OUT that has no name and is
-        gone when the process ends.
-
-        Raises
-        ------
-        ResourceError
-            The disk is full.
-        """
-        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        if nbytes <= plan_limits.RECORD_IN_MEMORY:
-            return np.empty(shape, dtype)
-        try:
-            with tempfile.TemporaryFile(dir=self.store.path) as file:
-                # a hole would end the process (SIGBUS) where the disk fills up later
-                reserve = getattr(os, "posix_fallocate", lambda fd, at, n: os.truncate(fd, n))
-                reserve(file.fileno(), 0, nbytes)
-                return np.memmap(file, dtype, "r+", shape=shape)
-        except OSError as error:
-            reason = error.strerror or error
-            raise ResourceError(f"the record needs {nbytes / 2**30:.1f} GiB in {self.store.path}: {reason}") from error
 
 
 def write_records(result, store):

@@ -5,9 +5,14 @@ computation, what is kept.
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, Problem, ResourceError, ScenarioError
 from craton.methods import METHODS
+
+if TYPE_CHECKING:
+    from craton.driver.job import Job
 
 __all__ = [
     "check_ranks",
@@ -133,7 +138,7 @@ def choose_machine(scenario, planned, comm, device=None):
     return chosen
 
 
-def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True):
+def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True, observers=()):
     """Run a scenario.
 
     Parameters
@@ -154,6 +159,9 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
         GPUs of this computer that share the run, without MPI; on a CPU groups of its cores.
     warn : bool
         Log under the name "craton" what can be computed but is probably not meant.
+    observers : sequence of Observer
+        Watch the time loop of this rank: see `craton.Observer`. With `devices` all ranks, threads of this process, call
+        the same ones.
 
     Returns
     -------
@@ -171,11 +179,15 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn
+    from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(
-            devices, lambda member: run(scenario, device, out, force, progress and member.rank == 0, member, warn=warn)
-        )[0]
+        shown = [progress] + [False] * (devices - 1)
+
+        def run_rank(member):
+            return run(scenario, device, out, force, shown[member.rank], member, warn=warn, observers=observers)
+
+        return spawn(devices, run_rank)[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)
@@ -183,66 +195,37 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     machine = choose_machine(scenario, planned, comm, device)
     if warn and comm.rank == 0:
         log_warnings(planned)
+    job = Job(scenario, planned, machine, comm, out, force, progress, observers=observers)
     if out is not None:
-        return run_into(scenario, planned, machine, out, force, progress, comm)
+        return run_into(job)
     with agreed(comm):
-        program = drive(scenario).prepare(scenario, planned, machine, comm)
-    return drive(scenario).compute(scenario, planned, program, comm, progress).finished()
+        program = drive(scenario).prepare(job)
+    return drive(scenario).compute(job, program).finished()
 
 
-def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None, saved=None):
-    """Run with an OUT directory: snapshots as it goes, waveforms or fields at the end, whatever the
-    end is. Rank 0 keeps the books.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    planned : Plan
-        Of this rank.
-    machine : backend
-    out : path-like
-    force, progress, comm
-        See `run`.
-    saved : craton.driver.checkpoint.Saved, optional
-        Checkpoint (`resumable`) from which it goes on.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    ScenarioError, ResourceError, ComputationError, Interrupted
-        See `run`.
+def run_into(job: "Job") -> Result:
+    """Run with an OUT directory: snapshots as it goes, waveforms or fields at the end, whatever the end is. Rank 0 keeps
+    the books.
     """
     from craton.comm import agreed
-    from craton.comm.local import Alone
 
-    comm, kind, store = comm or Alone(), drive(scenario), None
+    comm, out, kind, store = job.comm, job.out, drive(job.scenario), None
     with agreed(comm):
         if comm.rank == 0:
-            kind.check_disk(scenario, planned, out, force)
-        program = kind.prepare(scenario, planned, machine, comm, saved)
+            kind.check_disk(job)
+        program = kind.prepare(job)
     with agreed(comm):
         if comm.rank == 0:
-            store = reopen_store(out, saved) if saved else open_store(scenario, planned, machine, out, force)
-    team = comm.gather(
-        {
-            "rank": comm.rank,
-            "host": comm.host,
-            "pid": os.getpid(),
-            "device": machine.describe(),
-            "nbytes": planned.nbytes,
-        }
-    )
+            store = reopen_store(out, job.saved) if job.saved else open_store(job)
+    about = {"device": job.machine.describe(), "nbytes": job.plan.nbytes}
+    team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), **about})
     try:
         if store:
             store.update(ranks=team)
-        result = kind.compute(scenario, planned, program, comm, progress, out, store, saved)
+        result = kind.compute(job, program, store)
         result.out = Path(out)
         if store:
-            kind.keep(result, store, progress)
-        if store:
+            kind.keep(result, store, job.progress)
             close_store(store, result)
     except BaseException as failure:
         if store:
@@ -265,18 +248,17 @@ def note_end(out, failure, who):
         print(f"note: run.json does not say how the run ended: {error}", file=sys.stderr)
 
 
-def open_store(scenario, planned, machine, out, force):
+def open_store(job: "Job") -> Any:
     """Return the Store of a run that can begin."""
     from craton.output.inputs import Inputs
     from craton.output.store import Store
 
-    store, inputs = Store(out, force), Inputs(scenario)
+    store, inputs = Store(job.out, job.force), Inputs(job.scenario)
     try:
         store.update(inputs=inputs.keep(store.path))
-        store.write_scenario(inputs.text(scenario))
-        facts = drive(scenario).facts(planned)
-        about = {"device": machine.describe(), "plan": str(planned)}
-        store.update(**about, warnings=planned.warnings, **facts)
+        store.write_scenario(inputs.text(job.scenario))
+        about = {"device": job.machine.describe(), "plan": str(job.plan), "warnings": job.plan.warnings}
+        store.update(**about, **drive(job.scenario).facts(job.plan))
     except BaseException as failure:
         store.finish("failed", reason=str(failure) or type(failure).__name__)
         raise
@@ -344,7 +326,7 @@ def resumable(out):
     return last_manifest(out)
 
 
-def resume(out, device=None, progress=True, comm=None, devices=None):
+def resume(out, device=None, progress=True, comm=None, devices=None, observers=()):
     """Go on with a run that was interrupted, from its last checkpoint; on a CPU every bit is that
     of a run that was not.
 
@@ -352,7 +334,7 @@ def resume(out, device=None, progress=True, comm=None, devices=None):
     ----------
     out : path-like
         The directory of the run.
-    device, progress, comm, devices
+    device, progress, comm, devices, observers
         See `run`; as many ranks or devices as before.
 
     Returns
@@ -368,14 +350,15 @@ def resume(out, device=None, progress=True, comm=None, devices=None):
     """
     from craton.comm import ranks
     from craton.comm.local import Alone, spawn
+    from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(devices, lambda member: resume(out, device, progress and member.rank == 0, member))[0]
+        shown = [progress] + [False] * (devices - 1)
+        return spawn(devices, lambda one: resume(out, device, shown[one.rank], one, observers=observers))[0]
     comm = Alone() if comm is None else ranks(comm)
     scenario, planned, saved = restart(out, comm)
-    return run_into(
-        scenario, planned, choose_machine(scenario, planned, comm, device), out, False, progress, comm, saved
-    )
+    machine = choose_machine(scenario, planned, comm, device)
+    return run_into(Job(scenario, planned, machine, comm, out, progress=progress, saved=saved, observers=observers))
 
 
 def restart(out, comm):

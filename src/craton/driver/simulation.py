@@ -2,8 +2,12 @@
 and compiled once.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+from craton.driver.job import Job
+from craton.driver.result import Result
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
 from craton.methods.waves.reuse import Reuse
@@ -43,22 +47,16 @@ class MediumRuns:
         self.machine = driver.choose_machine(scenario, self.plan, self._comm, device)
         self._arrays, self._filled_for = {}, None
 
-    def compute(self, scenario, progress=False, series=None, writer=None):
-        """Run a scenario of this medium, in memory: Result, with the bits of `craton.run`.
+    def compute(
+        self, scenario: Any, progress: bool = False, series: Callable | None = None, writer: Any = None
+    ) -> Result:
+        """Run a scenario of this medium, with the domain, model, times and run of the first, in memory; the bits are those
+        of `craton.run`.
 
-        Parameters
-        ----------
-        scenario : Scenario
-            With the domain, model, times and run of the first.
-        progress : bool
-            Show progress on standard error.
-        series : callable, optional
-            Takes the plan and gives the series of pictures to be taken, in place of those of the
-            scenario.
-        writer : object, optional
-            Takes these pictures, see `craton.driver.recorder.Recorder`.
+        `series(plan)` gives the series of pictures that `writer` takes, in place of those of the scenario.
         """
         from craton.driver import waves
+        from craton.driver.observers.snapshots import Snapshots
 
         plan = self._planned(scenario)
         if series is not None:
@@ -66,9 +64,10 @@ class MediumRuns:
         arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
         program = waves.commit(scenario, plan, self.machine, arrays)
         self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
+        job = Job(scenario, plan, self.machine, progress=progress)
         if series is not None:
-            return waves.march(scenario, program, writer, progress, self._comm).finished()
-        return waves.compute(scenario, plan, program, self._comm, progress).finished()
+            return waves.march(job, program, [Snapshots(job, program, writer)]).finished()
+        return waves.compute(job, program).finished()
 
     def _planned(self, scenario):
         """Return the plan of a scenario, which fits beside the arrays that are there."""

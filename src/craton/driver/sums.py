@@ -4,9 +4,13 @@ kept of it.
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from craton.backends.base import Machine
+from craton.driver.job import Job
+from craton.driver.result import Result
 from craton.errors import ResourceError
 
 
@@ -39,27 +43,21 @@ def check_memory(planned, machine, ranks=1):
             )
 
 
-def check_disk(scenario, plan, out, force):
+def check_disk(job: Job) -> None:
     """Refuse a directory that cannot be written to or has too little space."""
     from craton.output.store import check_out, check_space
 
-    check_out(out, force)
-    check_space(out, 8 * len(plan.problem.fields) * plan.problem.points.shape[1])
+    check_out(job.out, job.force)
+    check_space(job.out, 8 * len(job.plan.problem.fields) * job.plan.problem.points.shape[1])
 
 
-def prepare(scenario, plan, machine, comm, saved=None):
-    """Return the machine, where the algorithm asked for applies.
-
-    Raises
-    ------
-    ScenarioError
-        It does not.
-    """
+def prepare(job: Job) -> Machine:
+    """Return the machine; refuse an algorithm that was asked for and does not apply."""
     from craton.methods.gravity import chosen
 
-    if comm.rank == 0:
-        chosen(plan, machine)
-    return machine
+    if job.comm.rank == 0:
+        chosen(job.plan, job.machine)
+    return job.machine
 
 
 def facts(plan):
@@ -67,26 +65,26 @@ def facts(plan):
     return {"precision": plan.precision, "nbytes": plan.nbytes}
 
 
-def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, saved=None):
-    """Compute the fields of a plan: `Result`, the same on every rank."""
+def compute(job: Job, machine: Machine, store: Any = None) -> Result:
+    """Compute the fields of a plan and return the Result, the same on every rank."""
     import logging
 
-    from craton.driver.result import Result
     from craton.methods.gravity.fields import undefined as undefined_in
     from craton.versions import versions
 
-    values, report = solve(plan.problem, machine, plan.method, progress=progress, comm=comm)
+    plan = job.plan
+    values, report = solve(plan.problem, machine, plan.method, progress=job.progress, comm=job.comm)
     undefined = {
         name: int(np.isnan(row).sum()) for name, row in zip(plan.problem.fields, values) if np.isnan(row).any()
     }
-    if comm.rank == 0 and (words := undefined_in(plan.problem.fields, plan.problem.points, values)):
+    if job.comm.rank == 0 and (words := undefined_in(plan.problem.fields, plan.problem.points, values)):
         logging.getLogger("craton").warning(words)
         if store:
             store.update(warnings=[*plan.warnings, words])
     report |= {"prisms": len(plan.problem.prisms), "points": plan.problem.points.shape[1], "undefined": undefined}
     report["pairs_per_second"] = report["pairs"] / max(report["seconds"], 1e-9)
     report["versions"] = versions()
-    return Result(scenario, plan, values, report)
+    return Result(job.scenario, plan, values, report)
 
 
 def keep(result, store, progress=False):

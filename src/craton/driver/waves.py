@@ -1,19 +1,31 @@
-"""Waves, driven: whether a plan fits, its program, the time loop with what looks at it, what is
-kept of it.
-"""
+"""Waves, driven: whether a plan fits, its program, the time loop with its observers, what is written of it."""
 
 import logging
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from craton.backends.base import Program
+from craton.comm import Comm, agreed
+from craton.comm.halos import connect
 from craton.core.plan import RECORD_IN_MEMORY
-from craton.core.rolling import rolling_series, with_rings
-from craton.driver.films import films_of
-from craton.driver.records import Waveforms, opened, write_records
+from craton.core.rolling import rings, rolling_series, with_rings
+from craton.driver import march as loop
+from craton.driver.checkpoint import Checkpoints
+from craton.driver.job import Job
+from craton.driver.march import Observer
+from craton.driver.observers.films import films_of
+from craton.driver.observers.guard import REPEAT, REPEAT_OF_RANKS, Clock, Guard, Stop, handled
+from craton.driver.observers.record import Record, Waveforms, recordings
+from craton.driver.observers.snapshots import Snapshots
+from craton.driver.progress import Progress, progress_bar
+from craton.driver.records import opened, write_records
 from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
 from craton.methods import METHODS
@@ -74,7 +86,7 @@ def trial(scenario, planned, machine):
 
 def commit(scenario, planned, machine, arrays=None):
     """Return the plan on the machine, filled from the scenario; `arrays` have their values already
-    (`Machine.commit`). Series that can be read as the run goes have rings, which `Recorder` fills.
+    (`Machine.commit`). Series that can be read as the run goes have rings, which `craton.core.rolling.rings` fills.
     """
     begin = time.perf_counter()
     try:
@@ -90,19 +102,20 @@ def commit(scenario, planned, machine, arrays=None):
     return program
 
 
-def check_disk(scenario, planned, out, force):
+def check_disk(job: Job) -> None:
     """Refuse a directory that cannot be written to or has too little space, for three checkpoints
     as well where they are asked for: two are retained while another one is written.
     """
     from craton.output.store import check_out, check_space
 
-    state = 3 * planned.totals.state_bytes if scenario.run.checkpoint else 0
-    check_out(out, force)
+    plan = job.plan
+    state = 3 * plan.totals.state_bytes if job.scenario.run.checkpoint else 0
+    check_out(job.out, job.force)
     check_space(
-        out,
-        planned.record_bytes * (planned.record_bytes > RECORD_IN_MEMORY)
-        + written_bytes(scenario, planned)
-        + sum(f.nbytes for f in (*planned.snapshots, *planned.recordings))
+        job.out,
+        plan.record_bytes * (plan.record_bytes > RECORD_IN_MEMORY)
+        + written_bytes(job.scenario, plan)
+        + sum(f.nbytes for f in (*plan.snapshots, *plan.recordings))
         + state,
     )
 
@@ -121,11 +134,11 @@ def written_bytes(scenario, planned):
     return times * len(planned.channels) * repeats * np.dtype(planned.precision).itemsize
 
 
-def prepare(scenario, plan, machine, comm, saved=None):
+def prepare(job: Job) -> Program:
     """Return the plan on the machine, in the state of a checkpoint where there is one."""
-    program = commit(scenario, plan, machine)
-    if saved:
-        saved.restore(program, comm.rank)
+    program = commit(job.scenario, job.plan, job.machine)
+    if job.saved:
+        job.saved.restore(program, job.comm.rank)
     return program
 
 
@@ -134,124 +147,62 @@ def facts(plan):
     return {"precision": plan.precision, "steps": plan.steps, "points": plan.totals.points, "nbytes": plan.nbytes}
 
 
-def compute(scenario, plan, program, comm, progress=True, out=None, store=None, saved=None):
-    """Return the time loop: `Result`; with a directory, every rank writes its part of the
-    snapshots.
-    """
-    if out is None:
-        return in_memory(scenario, program, progress, comm)
-    return with_snapshots(scenario, program, out, progress, comm, store, saved)
+def compute(job: Job, program: Program, store: Any = None) -> Result:
+    """Run the time loop and return the Result. With an output folder, each rank writes its part of the snapshots."""
+    return in_memory(job, program) if job.out is None else in_folder(job, program, store)
 
 
-def in_memory(scenario, program, progress, comm):
-    """Return the time loop with its snapshots in memory, where one rank takes them and they fit."""
+def in_memory(job: Job, program: Program) -> Result:
+    """Run the time loop with its snapshots in memory, where one rank takes them and they fit."""
     from craton.backends.cpu import host_memory
     from craton.output.snapshot_memory import SnapshotMemory
 
-    series = program.plan.snapshots
-    if program.plan.recordings and comm.rank == 0:
-        logging.getLogger("craton").warning("recordings are not taken: give out=")
-    if not series:
-        return march(scenario, program, None, progress, comm)
+    series, log = program.plan.snapshots, logging.getLogger("craton")
+    if program.plan.recordings and job.comm.rank == 0:
+        log.warning("recordings are not taken: give out=")
     nbytes, (free, _) = sum(f.nbytes for f in series), host_memory()
-    reason = "they are taken by one rank, or with a folder" if comm.size > 1 else ""
+    reason = "they are taken by one rank, or with a folder" if job.comm.size > 1 else ""
     if nbytes > SNAPSHOT_SHARE * free:
         reason = f"they need {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; give out="
-    if reason:
-        if comm.rank == 0:
-            logging.getLogger("craton").warning("snapshots are not taken: %s", reason)
-        return march(scenario, program, None, progress, comm)
-    memory = SnapshotMemory()
-    declare(program.plan, memory, True)
-    result = march(scenario, program, memory, progress, comm)
-    result.in_memory = memory.datasets(result.attributes)
+    if series and reason and job.comm.rank == 0:
+        log.warning("snapshots are not taken: %s", reason)
+    if not series or reason:
+        return march(job, program)
+    snapshots = Snapshots(job, program, SnapshotMemory())
+    snapshots.declare()
+    result = march(job, program, [snapshots])
+    result.in_memory = snapshots.writer.datasets(result.attributes)
     return result
 
 
-def with_snapshots(scenario, program, out, progress, comm, store, saved):
-    """Return the time loop with its snapshots: every rank writes its part of them.
-
-    Rank 0 lays the series out and closes them.
-    """
-    from craton.comm import agreed
-    from craton.driver.checkpoint import Checkpoints
-    from craton.driver.recordings import tapes_of
-    from craton.output.inputs import Inputs
+def in_folder(job: Job, program: Program, store: Any) -> Result:
+    """Run the time loop with what it writes as it goes: every rank its part of the snapshots."""
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
 
-    films = films_of(scenario, program.plan, out) if comm.rank == 0 else None
-    writer, chunks = SnapshotWriter(Path(out) / RESULT, told=films and films.taken), None
-    try:
-        if saved:
-            chunks = stored_chunks(program.plan.snapshots, Path(out) / RESULT, comm)
-        for first in (True, False):
-            with agreed(comm):
-                if (comm.rank == 0) == first:
-                    declare(program.plan, writer, first, saved, chunks)
-                    writer.settle()
-        waveforms = Waveforms(scenario, program, store) if store else None
-        with agreed(comm):
-            tapes = tapes_of(program, comm, Path(out) / RESULT, saved.step if saved else 0)
-        checkpoints = Checkpoints(
-            out,
-            program,
-            comm,
-            Inputs(scenario).text(scenario),
-            scenario.run.checkpoint,
-            writer.settle,
-            waveforms.write if waveforms else None,
-            saved.step if saved else 0,
-        )
-        result = march(scenario, program, writer, progress, comm, checkpoints, saved, chunks, waveforms, tapes)
-        with agreed(comm):
-            if comm.rank:
-                writer.close(last=False)
-        if films:
-            writer.close()
-            films.finish()
+    path, films = Path(job.out) / RESULT, films_of(job)
+    with ExitStack() as ending:
+        writer = SnapshotWriter(path)
+        ending.callback(writer.close, last=job.comm.rank == 0)
+        snapshots = Snapshots(job, program, writer)
+        snapshots.lay_out()
+        record = Record(job, program)
+        with agreed(job.comm):
+            drains = recordings(job, program, path)
+        waveforms = Waveforms(job, record, store)
+
+        def settle(step):
+            writer.settle()
+            waveforms.write(step)
+
+        timed = (Checkpoints(job, program, record, drains, settle), waveforms)
+        for film in films:
+            ending.callback(film.close)
+        result = march(job, program, [snapshots, *films, *drains], record, timed)
+        snapshots.finish()
+        for film in films:
+            film.finish()
         return result
-    finally:
-        if films:
-            films.stop()
-        writer.close(last=comm.rank == 0)
-
-
-def stored_chunks(series, root, comm):
-    """Return the chunks of all series of a store, points along each axis by name; of the store that
-    rank 0 sees.
-    """
-    from craton.comm import agreed, broadcast
-    from craton.output.inspection import chunks_of
-
-    chunks = {}
-    with agreed(comm):
-        if comm.rank == 0:
-            for f in series:
-                axes = [axis for axis, values in f.coords.items() if np.ndim(values)]
-                chunks[f.name] = chunks_of(root / "snapshots" / f.name / f.quantity, axes)
-    return broadcast(comm, chunks)
-
-
-def declare(planned, writer, create, saved=None, chunks=None):
-    """Name all series of snapshots to a writer; those of a run that goes on are there."""
-    from craton.driver.snapshots import tiling
-
-    for f in planned.snapshots:
-        chunk = (chunks or {}).get(f.name)
-        if planned.partition and f.lattice:
-            chunk = tiling(f, planned.partition, chunk=chunk).chunk
-        done = int((f.steps < saved.step).sum()) if saved else None
-        writer.add_series(
-            f.name,
-            {f.quantity: f.components},
-            f.coords,
-            f.times,
-            attributes=planned.receivers.event,
-            chunk=chunk,
-            create=create,
-            done=done,
-        )
 
 
 def keep(result, store, progress=False):
@@ -280,89 +231,75 @@ def keep(result, store, progress=False):
 
 
 def march(
-    scenario, program, writer, progress, comm, checkpoints=None, saved=None, chunks=None, waveforms=None, tapes=None
-):
+    job: Job,
+    program: Program,
+    observers: Sequence[Observer] = (),
+    record: Record | None = None,
+    timed: Sequence[Any] = (),
+) -> Result:
     """Run the time loop and return the Result, which keeps an error that ends the loop early beside what was recorded.
 
-    A run that is interrupted leaves a checkpoint.
+    `timed` are the checkpoints and what else is due by the clock of rank 0 (`Guard`). A run that is interrupted leaves a
+    checkpoint.
     """
-    from craton.comm.halos import connect
-    from craton.driver.march import march as loop
-    from craton.driver.progress import progress_bar
-    from craton.driver.recorder import Recorder, Signals
-
-    planned, error = program.plan, None
-    connect(program, comm, say if comm.rank == 0 else None)
-    with progress_bar(
-        planned.steps, planned.totals.points, planned.title, not progress, saved.step if saved else 0
-    ) as report:
-        before = saved.record if saved and comm.rank == 0 else None
-        pictures = METHODS[scenario.method].picture_maker
-        begun = saved.step if saved else 0
-        recorder = Recorder(
-            program, writer, report, comm, checkpoints, begun, before, pictures, chunks, waveforms, tapes
-        )
-        with Signals(recorder):
-            try:
-                loop(program, recorder, planned.steps, recorder.begun)
-            except CratonError as e:
-                if comm.size > 1 and not hasattr(e, "agreed"):
-                    raise
-                error = e
-                recorder.drain()
-                if isinstance(e, Interrupted):
-                    leave(recorder, e)
-            finally:
-                comm.pulse.rest()
+    plan, comm, log = program.plan, job.comm, logging.getLogger("craton")
+    connect(program, comm, log.info if comm.rank == 0 else None)
+    record, error = record or Record(job, program), None
+    stop, clock = Stop(REPEAT_OF_RANKS if comm.size > 1 else REPEAT), Clock(job)
+    guard = Guard(job, program, clock, stop, timed)
+    watching = [clock, *observers, *rings(program, job.begun), record, *job.observers, guard]
+    bar = progress_bar(plan.steps, plan.totals.points, plan.title, not job.progress, job.begun)
+    with bar as report, handled(stop), ExitStack() as ending:
+        watching += [Progress(report, guard)] if report else []
+        for observer in watching:
+            ending.callback(observer.close)
+        try:
+            loop.march(program, watching, plan.steps, job.begun, comm.pulse)
+        except CratonError as failure:
+            if comm.size > 1 and failure.agreed is None:
+                raise
+            error = failure
+            record.see(clock.done, program)
+            if isinstance(error, Interrupted) and timed:
+                error = left(timed[0], clock.done, program, error)
+        finally:
+            comm.pulse.rest()
     program.backend.finish()
-    return Result(
-        scenario,
-        planned,
-        recorder.recorded,
-        timings(program, recorder, time.perf_counter(), comm),
-        error=error,
-        measured=peaks.collected(program, comm) if planned.peaks else {},
-    )
+    report = timings(program, clock, time.perf_counter(), comm)
+    measured = peaks.collected(program, comm) if plan.peaks else {}
+    return Result(job.scenario, plan, record.samples[: clock.done], report, error=error, measured=measured)
 
 
-def leave(recorder, error):
-    """Leave a checkpoint of a run that was interrupted; where it cannot be written, the error says
-    so.
-    """
+def left(checkpoints: Observer, step: int, program: Program, error: Interrupted) -> Interrupted:
+    """Leave a checkpoint of a run that was interrupted; where it cannot be written, the error that is returned says so."""
     try:
-        recorder.keep()
+        checkpoints.see(step, program)
     except ResourceError as reason:
-        error.args = (f"{error}; it cannot be resumed: {reason}",)
+        return Interrupted(f"{error}; it cannot be resumed: {reason}").on_all_ranks()
+    return error
 
 
-def say(text):
-    """Log how it is run."""
-    logging.getLogger("craton").info(text)
-
-
-def timings(program, recorder, end, comm):
+def timings(program: Program, clock: Clock, end: float, comm: Comm) -> dict[str, Any]:
     """Return what run.json says of the run: compile and first step apart from steady steps."""
     from craton.versions import versions
 
-    planned, machine, clock = program.plan, program.backend, recorder.clock
-    points = planned.totals.points
-    first = clock.get("first step", end)
-    steady = recorder.done - recorder.begun - 1
+    planned, machine, points = program.plan, program.backend, program.plan.totals.points
+    first, steady = clock.first or end, clock.done - clock.begun - 1
     rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
     shared = {}
     if program.exchange is not None:
-        waiting = comm.gather(program.exchange.waited / max(end - clock["start"], 1e-9))
+        waiting = comm.gather(program.exchange.waited / max(end - clock.start, 1e-9))
         shared = {"waiting": waiting, "exchange": program.exchange.name}
     return {
         "device": machine.describe(),
         "precision": planned.precision,
-        "steps_done": recorder.done,
+        "steps_done": clock.done,
         "points": points,
         "seconds": {
             "commit": program.seconds,
-            "first step": first - clock["start"],
+            "first step": first - clock.start,
             "steady": end - first,
-            "processor": time.process_time() - clock["processor"],
+            "processor": time.process_time() - clock.processor,
         },
         "point_steps_per_second": rate,
         "least_bytes_per_step": sum(planned.totals.traffic.values()),

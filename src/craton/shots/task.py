@@ -20,8 +20,6 @@ NEEDED = (
     "craton.comm.halos",
     "craton.driver.march",
     "craton.driver.progress",
-    "craton.driver.recorder",
-    "craton.driver.records",
     "craton.driver.simulation",
     "craton.driver.waves",
     "craton.output.shots",

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from craton.backends import backend
-from craton.comm.local import Alone
 from craton.comm.placement import planner
 from craton.driver import waves
+from craton.driver.job import Job
 from craton.methods.spectral_element.build import MeshDomain, discretise
 from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves.problem import Setup, assemble, build
@@ -38,7 +38,7 @@ def run_on_mesh(scenario, device, mesh):
     """Run on a mesh of one's own and return the Result."""
     planned, machine = build(MeshDomain(scenario, given(scenario, mesh), machine=planner())), backend(device)
     waves.check_memory(planned, machine)
-    return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished()
+    return waves.compute(Job(scenario, planned, machine, progress=False), machine.commit(planned)).finished()
 
 
 def distorted(scenario, seed=5):
@@ -100,5 +100,6 @@ def begun(planned, device, fields):
 
 def recorded(scenario, planned, device, fields):
     """Return samples (steps, channels) of a run from an initial state, as the scheme has them."""
-    result = waves.march(scenario, begun(planned, device, fields), None, False, Alone()).finished()
+    program = begun(planned, device, fields)
+    result = waves.march(Job(scenario, planned, program.backend, progress=False), program).finished()
     return result.samples[: planned.steps - planned.extra].astype(float)

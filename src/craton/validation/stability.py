@@ -16,7 +16,7 @@ from craton.backends import backend
 from craton.comm.halos import connect
 from craton.comm.local import Alone, spawn
 from craton.driver import waves
-from craton.driver.march import march
+from craton.driver.march import Observer, march
 from craton.driver.progress import progress_bar
 from craton.driver.run import plan_of_rank
 from craton.validation import stability_cases as cases
@@ -58,9 +58,8 @@ class Diverged(Exception):
 
 
 @dataclass
-class Watch:
-    """Looks at the largest particle velocity now and then; stands where a recorder does in
-    `craton.driver.march`.
+class Watch(Observer):
+    """Looks at the largest particle velocity now and then.
 
     Parameters
     ----------
@@ -90,13 +89,11 @@ class Watch:
         present = ([name for name in group if name in planned.arrays] for group in FIELDS)
         self.groups = [group for group in present if group]
 
-    def sample(self, step):
-        """Look after `step`, where it is time."""
-        done = step + 1
-        if done % (OFTEN if done <= self.beginning else self.seldom) == 0:
-            self.look(done)
+    def due(self, done):
+        """Return True where it is time."""
+        return done % (OFTEN if done <= self.beginning else self.seldom) == 0
 
-    def look(self, done):
+    def see(self, done, program):
         """Keep the largest values of the groups; raise Diverged where one is not finite or beyond
         all measure.
         """
@@ -183,7 +180,7 @@ def ran(scenario, planned, steps, device, region, report, comm):
     diverged, begin = False, time.perf_counter()
     try:
         with np.errstate(invalid="ignore", over="ignore"):
-            march(program, watch, steps)
+            march(program, [watch], steps)
     except Diverged:
         diverged = True
     program.backend.finish()

@@ -6,7 +6,13 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from craton.backends.base import Program
+from craton.driver.job import Job
+from craton.driver.march import Observer
 
 FOLDER = "films"
 FIRST = 1 / 8  # of all frames, after which a film is made for the first time
@@ -14,42 +20,34 @@ FEWEST = 16  # frames of a film that is made before the end
 PATIENT = 10  # niceness of the process
 
 
-class Films:
-    """Films of the series of a run whose snapshots have the key ``film``.
+class Films(Observer):
+    """Makes a film of each series of snapshots that has the key ``film``, on rank 0; it sees a step after `Snapshots`.
 
-    Parameters
-    ----------
-    out : path-like
-        The directory OUT.
-    endings : dict of str to str
-        ``"mp4"`` or ``"gif"`` by the name of a series.
-    frames : dict of str to int
-        Frames that each series will have.
+    `endings` are ``"mp4"`` or ``"gif"`` by the name of a series.
     """
 
-    def __init__(self, out, endings, frames):
-        self.out, self.endings = Path(out), endings
-        self.counts = dict.fromkeys(endings, 0)
-        self.due = {name: max(FEWEST, int(FIRST * frames[name])) for name in endings}
+    def __init__(self, out: Path | str, endings: dict[str, str], series: Sequence[Any]):
+        self.out, self.endings, self.counts = Path(out), endings, dict.fromkeys(endings, 0)
+        self.schedule: dict[int, list[tuple[str, int]]] = {}
+        filmed = [one for one in series if one.name in endings]
+        for one in filmed:
+            for n, step in enumerate(one.steps):
+                self.schedule.setdefault(int(step) + 1, []).append((one.name, n + 1))
+        self.next = {one.name: max(FEWEST, int(FIRST * len(one.steps))) for one in filmed}
         self.at_work: dict = {}
 
-    def taken(self, name, count):
-        """Begin a film where the frames have doubled since the last one, which is ready.
+    def due(self, step: int) -> bool:
+        """Return True after a step of which there are pictures."""
+        return step in self.schedule
 
-        Parameters
-        ----------
-        name : str
-            Of a series.
-        count : int
-            Frames that were taken.
-        """
-        if name not in self.endings:
-            return
-        self.counts[name] = count
-        busy = name in self.at_work and self.at_work[name].poll() is None
-        if count >= self.due[name] and not busy:
-            self.due[name] = 2 * count
-            self.begin(name)
+    def see(self, step: int, program: Program) -> None:
+        """Begin a film where the frames have doubled since the last one, which is ready."""
+        for name, count in self.schedule[step]:
+            self.counts[name] = count
+            busy = name in self.at_work and self.at_work[name].poll() is None
+            if count >= self.next[name] and not busy:
+                self.next[name] = 2 * count
+                self.begin(name)
 
     def begin(self, name):
         """Start the process that draws the frames so far."""
@@ -85,7 +83,7 @@ class Films:
         for name in self.counts:
             self.end(name)
 
-    def stop(self):
+    def close(self) -> None:
         """End the processes at work, of a run that fails."""
         for process in self.at_work.values():
             if process.poll() is None:
@@ -99,16 +97,7 @@ def be_patient():
     os.nice(PATIENT)
 
 
-def films_of(scenario, planned, out):
-    """Return the `Films` that a scenario asks for, or None.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    planned : Plan
-    out : path-like
-    """
-    endings = {spec.name: spec.film for spec in scenario.snapshots if spec.film}
-    if not endings:
-        return None
-    return Films(out, endings, {f.name: len(f.steps) for f in planned.snapshots})
+def films_of(job: Job) -> list[Films]:
+    """Return the `Films` that a scenario asks for, on rank 0."""
+    endings = {spec.name: spec.film for spec in job.scenario.snapshots if spec.film}
+    return [Films(job.out, endings, job.plan.snapshots)] if endings and job.comm.rank == 0 else []

@@ -1,0 +1,153 @@
+"""Rows that the machine samples at every step: fetched before their ring is full, and written as the run goes on."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.backends.base import Program
+from craton.comm import Comm, agreed
+from craton.core import plan as plan_limits
+from craton.driver.job import Job
+from craton.driver.march import Observer
+from craton.driver.records import write_records
+from craton.driver.result import Result
+from craton.errors import ResourceError
+
+INTERVAL = 30.0  # s between two times at which waveforms are written
+COST = 20  # the interval is at least that many times what the last writing took
+
+
+@dataclass
+class Drain(Observer):
+    """Fetches the rows of a ring (slots, columns) of all ranks; `write(first, rows)` takes them on rank 0.
+
+    `source` says which array of the machine, its slots and precision, and how the columns of the ranks are joined:
+    a `craton.core.recording.Recording` or a `Ring`. `fetched` counts the rows that were fetched, `steps` those to come.
+    """
+
+    source: Any
+    comm: Comm
+    steps: int
+    fetched: int
+    write: Callable[[int, np.ndarray], None]
+
+    def __post_init__(self):
+        self.next = min(self.fetched + self.source.slots, self.steps)
+
+    def due(self, step: int) -> bool:
+        """Return True where the ring is full, and after the last step."""
+        return step >= self.next
+
+    def see(self, step: int, program: Program) -> None:
+        """Fetch all rows up to a step; all ranks must call it after the same step."""
+        first, source = self.fetched, self.source
+        if step == first:
+            return
+        rows = np.empty((step - first, 0), source.precision)
+        if source.array in program.arrays:
+            rows = program.host(source.array)[np.arange(first, step) % source.slots]
+        blocks = self.comm.collect(rows)
+        if blocks:
+            joined = source.gathering.join_columns(blocks, program.backend) if source.gathering else blocks[0]
+            self.write(first, joined)
+        self.fetched, self.next = step, min(step + source.slots, self.steps)
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The ring of the receivers' channels."""
+
+    array: str
+    slots: int
+    precision: str
+    gathering: Any
+
+
+class Record(Drain):
+    """Samples of all channels, (steps, channels) on rank 0, (steps, 0) on the others."""
+
+    def __init__(self, job: Job, program: Program):
+        plan = program.plan
+        ring = Ring("record", plan.slots, plan.precision, plan.gathering)
+        super().__init__(ring, job.comm, plan.steps, job.begun, self.put)
+        columns = len(plan.channels) if job.comm.rank == 0 else 0
+        self.channels, self.samples = len(plan.channels), space(job.out, (plan.steps, columns), plan.precision)
+        if not self.channels:
+            self.next = plan.steps + 1
+        if columns and job.saved:
+            self.samples[: job.begun] = job.saved.record
+
+    def see(self, step: int, program: Program) -> None:
+        """Fetch the samples up to a step; all ranks must call it after the same step."""
+        if self.channels:
+            super().see(step, program)
+
+    def put(self, first: int, rows: np.ndarray) -> None:
+        """Take the samples of some steps."""
+        self.samples[first : first + len(rows)] = rows
+
+
+def space(out: Path | str | None, shape: tuple[int, int], dtype: str) -> np.ndarray:
+    """Return an array for samples: in memory; a large one of a run with a folder in a file there that has no name and is
+    gone when the process ends.
+    """
+    nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    if out is None or nbytes <= plan_limits.RECORD_IN_MEMORY:
+        return np.empty(shape, dtype)
+    try:
+        with tempfile.TemporaryFile(dir=out) as file:
+            # a hole would end the process (SIGBUS) where the disk fills up later
+            reserve = getattr(os, "posix_fallocate", lambda fd, at, n: os.truncate(fd, n))
+            reserve(file.fileno(), 0, nbytes)
+            return np.memmap(file, dtype, "r+", shape=shape)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ResourceError(f"the record needs {nbytes / 2**30:.1f} GiB in {out}: {reason}") from error
+
+
+def recordings(job: Job, program: Program, path: Path) -> list[Drain]:
+    """Return what writes the recordings for other runs into a store, OUT/result.zarr."""
+    from craton.output.recordings import RecordingWriter
+
+    plan, writer = program.plan, RecordingWriter(path)
+    for recording in plan.recordings if job.comm.rank == 0 else ():
+        writer.declare(recording, again=job.begun > 0)
+    return [Drain(one, job.comm, plan.steps, job.begun, partial(writer.write, one.name)) for one in plan.recordings]
+
+
+class Waveforms(Observer):
+    """Writes the waveforms now and then, by the clock of rank 0, which alone has a store."""
+
+    every = INTERVAL
+
+    def __init__(self, job: Job, record: Record, store: Any):
+        self.job, self.record, self.store = job, record, store
+        self.written, self.spent = time.perf_counter(), 0.0
+
+    def due(self, step: int) -> bool:
+        """Return True where the time for another writing has come."""
+        waited = time.perf_counter() - self.written
+        return self.record.channels > 0 and waited >= max(INTERVAL, COST * self.spent)
+
+    def see(self, step: int, program: Program) -> None:
+        """Write what was recorded up to a step; all ranks must call it after the same step."""
+        self.record.see(step, program)
+        with agreed(self.job.comm):
+            self.write(step)
+
+    def write(self, step: int) -> None:
+        """Write what was fetched up to a step, where this is rank 0."""
+        if self.store is None:
+            return
+        begin, about = time.perf_counter(), {"device": self.job.machine.describe()}
+        samples = self.record.samples[:step]
+        write_records(Result(self.job.scenario, self.job.plan, samples, about, self.store.path), self.store)
+        self.written = time.perf_counter()
+        self.spent = self.written - begin

@@ -2,8 +2,13 @@
 each carries.
 """
 
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # of a disk
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,13 @@ class CratonError(Exception):
         Of this rank.
     agreed : int or None
         Exit code of all ranks, where all have agreed on the error.
+    quiet : bool
+        On ranks that leave the message to the first one.
     """
 
-    exit_code = 1
+    exit_code: int = 1
     agreed: int | None = None
+    quiet: bool = False
 
     def on_all_ranks(self, code: int | None = None) -> Self:
         """Return the error, on which all ranks have agreed, with their exit code: by default that of this one."""
@@ -49,16 +57,15 @@ class CratonError(Exception):
 class ScenarioError(CratonError):
     """The scenario is wrong; nothing was written.
 
-    Carries every problem found, not only the first.
+    Carries every problem found, not only the first; `text` says them in other words.
     """
 
     exit_code = 2
 
-    def __init__(self, problems):
+    def __init__(self, problems: Iterable[Problem], text: str | None = None):
         self.problems = tuple(problems)
-        super().__init__(
-            "\n".join(f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "") for p in self.problems)
-        )
+        lines = [f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "") for p in self.problems]
+        super().__init__("\n".join(lines) if text is None else text)
 
 
 class ResourceError(CratonError):
@@ -77,3 +84,44 @@ class Interrupted(CratonError):
     """Stopped by a signal; what was recorded is kept."""
 
     exit_code = 75
+
+
+class InputError(ValueError):
+    """A value or a file that cannot be used, and what to change."""
+
+    def __init__(self, message: str, remedy: str = ""):
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class Ended(CratonError):
+    """Another error, raised from that one, which ends the program with an exit code that its type does not have."""
+
+    def __init__(self, cause: BaseException, code: int):
+        super().__init__(str(cause) or type(cause).__name__)
+        self.cause, self.exit_code = cause, code
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Inside, an error on which ranks have agreed leaves as this rank raised it: for the verbs of Python."""
+    try:
+        yield
+    except Ended as error:
+        raise error.cause from None
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code with which an error ends a program."""
+    match error:
+        case CratonError():
+            return error.exit_code
+        case KeyboardInterrupt():
+            return 130
+        case MemoryError():
+            return ResourceError.exit_code
+        case InputError():
+            return ScenarioError.exit_code
+        case OSError() if error.filename is not None:
+            return ResourceError.exit_code if error.errno in FULL else ScenarioError.exit_code
+    return 1

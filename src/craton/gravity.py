@@ -121,6 +121,7 @@ def forward(
     from craton.comm.placement import machine as on
     from craton.comm.placement import place
     from craton.driver.sums import solve
+    from craton.errors import own_errors
     from craton.methods.gravity.fields import undefined
     from craton.methods.gravity.problem import problem
     from craton.model.prisms.labelled import arrays_of
@@ -132,17 +133,18 @@ def forward(
     if comm is not None and devices is not None:
         raise ValueError("give either comm or devices: a rank has one device")
     comm = Alone() if comm is None else ranks(comm)
-    with agreed(comm):
+    with own_errors(), agreed(comm):
         machine = None if devices is not None else device
         if isinstance(machine, str):
             machine = on(device, comm, place(comm), threads)
         at, dims = coordinates_of(points)
         arrays = arrays_of(prisms, density)
         asked = problem(*arrays, at, fields, precision, rtol, machine=machine)
-    if devices is None:
-        values, report = solve(asked, machine, method, threads, progress, comm)
-    else:
-        values, report = spawn(devices, lambda one: solve(asked, device, method, threads, progress, one))[0]
+    with own_errors():
+        if devices is None:
+            values, report = solve(asked, machine, method, threads, progress, comm)
+        else:
+            values, report = spawn(devices, lambda one: solve(asked, device, method, threads, progress, one))[0]
     if (comm.rank == 0) and (words := undefined(asked.fields, asked.points, values)):
         warn(words, stacklevel=2)
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}

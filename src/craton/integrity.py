@@ -16,17 +16,11 @@ KEY = "checksum"  # the last key of a sealed file
 
 
 class Damaged(ResourceError):
-    """A file is not as it was written.
+    """A file is not as it was written."""
 
-    Parameters
-    ----------
-    path : path-like
-    reason : str
-    """
-
-    def __init__(self, path, reason):
+    def __init__(self, path: Path | str, reason: str, remedy: str = ""):
         self.path, self.reason = Path(path), reason
-        super().__init__(f"{path} is damaged: {reason}")
+        super().__init__(f"{path} is damaged: {reason}" + f"\n    {remedy}" * bool(remedy))
 
 
 def sealed(fields):

@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from numbers import Real
 
+from craton.errors import InputError
 from craton.text import nearest, shown
 
 # Units of each dimension, the SI unit first, spelt without blanks, and how many SI units they are.
@@ -65,18 +66,8 @@ _SAME = str.maketrans(
 )
 
 
-class UnitError(ValueError):
-    """A value that is not a number of the dimension asked for; carries what to write instead.
-
-    Parameters
-    ----------
-    message, remedy : str
-        What is wrong, and what to change.
-    """
-
-    def __init__(self, message, remedy=""):
-        super().__init__(message)
-        self.remedy = remedy
+class UnitError(InputError):
+    """A value that is not a number of the dimension asked for."""
 
 
 def si(value, dimension):

@@ -37,7 +37,7 @@ ALLOWED = {
     "notebook": {"errors", "report"},
     "citations": {"text", "versions"},
     "host": {"errors", "lock"},
-    "units": {"text"},
+    "units": {"errors", "text"},
     "io": BASE,
     "tables": BASE | {"io"},
     "model": INPUT,

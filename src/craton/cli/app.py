@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from craton.cli.commands import figures, machine, runs, shots
-from craton.cli.failures import failed, failed_together
+from craton.cli.failures import OnRanks, cause_of, failed, failed_together
+from craton.errors import CratonError
 
 LOOKING = ("report", "plot", "film")  # commands that only read results
 
@@ -83,8 +84,13 @@ def main(arguments=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer goes nowhere
         return 0
     except BaseException as error:
-        if "--debug" in arguments and not isinstance(error, SystemExit | KeyboardInterrupt):
+        if "--debug" in arguments and not isinstance(cause_of(error), SystemExit | KeyboardInterrupt):
             import traceback
 
             traceback.print_exc()
-        return failed_together(error, error.comm) if hasattr(error, "comm") else failed(error)
+        match error:
+            case OnRanks():
+                return failed_together(error)
+            case CratonError():
+                return failed(error, error.quiet)
+        return failed(error)

@@ -50,9 +50,8 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
     blocked = out_problems(out, force) if out is not None else []
     if problems or blocked:
-        error = ScenarioError([*problems, *blocked])
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
-        error.args = ("\n".join([*written, *map(in_words, blocked)]),)
+        error = ScenarioError([*problems, *blocked], "\n".join([*written, *map(in_words, blocked)]))
         error.agreed = refused.agreed if refused else None
         raise error
     return reading.scenario, planned
@@ -86,9 +85,8 @@ def in_words(problem):
 
 def refuse(key, message, remedy=""):
     """Raise the problem of one word of the command line."""
-    error = ScenarioError([Problem(key, message, remedy)])
-    error.args = (in_words(error.problems[0]),)
-    raise error
+    problem = Problem(key, message, remedy)
+    raise ScenarioError([problem], in_words(problem))
 
 
 def refuse_present(key, path, force, is_folder=False):

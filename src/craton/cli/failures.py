@@ -1,23 +1,39 @@
 """How a failure ends: the text on standard error and the exit code."""
 
-import errno
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import typer
 
-from craton.errors import CratonError, ResourceError, ScenarioError
+from craton.errors import CratonError, Ended, InputError, ScenarioError, exit_code
 from craton.text import printable
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+if TYPE_CHECKING:
+    from craton.comm import Comm  # which needs numpy: craton --help does not
+
+UsageError = typer.BadParameter.__base__  # of the click that belongs to typer
 GRACE = 5  # s in which rank 0 may end an interrupted run
 
 
-def failed(error):
-    """Say on standard error what went wrong; the exit code for it."""
+class OnRanks(Exception):
+    """An error of one of several ranks; `agreed` is the exit code of all where they have agreed on it."""
+
+    def __init__(self, cause: BaseException, comm: "Comm", agreed: int | None = None):
+        super().__init__(str(cause))
+        self.cause, self.comm, self.agreed = cause, comm, agreed
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """Return the error that another one wraps to say with which exit code it ends, and where."""
+    return cause_of(error.cause) if isinstance(error, Ended | OnRanks) else error
+
+
+def failed(error: BaseException, quiet: bool = False) -> int:
+    """Say on standard error what went wrong, unless another rank does, and return the exit code for it."""
     code, text = outcome(error)
     sys.stdout.flush()
-    if getattr(error, "quiet", False):
+    if quiet:
         # launchers end all processes with the first: the one that says it shall be that
         time.sleep(1)
     elif text:
@@ -25,15 +41,15 @@ def failed(error):
     return code
 
 
-def failed_together(error, comm):
-    """Return the same for one of several ranks: one of them says it, and all end.
+def failed_together(error: OnRanks) -> int:
+    """Do the same for one of several ranks: one of them says it, and all end.
 
     After an error on which they agreed they leave side by side; after any other the rest may be
     anywhere and is ended.
     """
-    code, text = outcome(error)
-    interrupted = isinstance(error, KeyboardInterrupt)
-    if getattr(error, "agreed", None) is not None:
+    comm, (code, text) = error.comm, outcome(error.cause)
+    interrupted = isinstance(cause_of(error), KeyboardInterrupt)
+    if error.agreed is not None:
         if comm.rank == 0:
             print(printable(text), file=sys.stderr, flush=True)
         comm.barrier()
@@ -49,43 +65,40 @@ def failed_together(error, comm):
     return code
 
 
-def outcome(error):
-    """Exit code and text for an exception."""
+def outcome(error: BaseException) -> tuple[int, str]:
+    """Return the exit code and the text for an error."""
     if isinstance(error, SystemExit):
         return error.code, ""
-    if isinstance(error, ScenarioError):
-        count = len(error.problems)
-        return (
-            error.exit_code,
-            f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was run, nothing was written.",
-        )
-    if isinstance(error, CratonError):
-        return error.exit_code, f"craton: {error}"
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return getattr(error, "exit_code", 130), "craton: interrupted"
-    if isinstance(error, MemoryError):
-        reason = f": {error}" if str(error) else ""
-        return (3, f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots")
-    if hasattr(error, "format_message"):  # a wrong command line
-        return 2, misuse(error)
-    if isinstance(error, ValueError) and hasattr(error, "remedy"):  # of a file or a unit
-        return 2, f"craton: {error}" + f"\n    -> {error.remedy}" * bool(error.remedy)
-    if isinstance(error, OSError) and error.filename is not None:
-        code = ResourceError.exit_code if error.errno in FULL else ScenarioError.exit_code
-        return (
-            code,
-            f"craton: {error.filename}: {error.strerror}\n    -> check the path, its disk and its permissions",
-        )
-    return (
-        1,
-        f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where",
-    )
+    if isinstance(error, UsageError):
+        return ScenarioError.exit_code, misuse(error)
+    return exit_code(KeyboardInterrupt() if isinstance(error, typer.Abort) else error), words(cause_of(error))
 
 
-def misuse(error):
+def words(error: BaseException) -> str:
+    """Return what went wrong, and what to change."""
+    match error:
+        case ScenarioError():
+            count = len(error.problems)
+            return f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was run, nothing was written."
+        case CratonError():
+            return f"craton: {error}"
+        case KeyboardInterrupt() | typer.Abort():
+            return "craton: interrupted"
+        case MemoryError():
+            reason = f": {error}" if str(error) else ""
+            return f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
+        case InputError():
+            return f"craton: {error}" + f"\n    -> {error.remedy}" * bool(error.remedy)
+        case OSError() if error.filename is not None:
+            return f"craton: {error.filename}: {error.strerror}\n    -> check the path, its disk and its permissions"
+    bug = "this is a bug in craton, or a broken installation: --debug shows where"
+    return f"craton: {type(error).__name__}: {error}\n    -> {bug}"
+
+
+def misuse(error: UsageError) -> str:
     """Return a wrong command line in words; nothing where help was all that was wanted."""
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "craton"
-    message = " ".join(error.format_message().replace("Value error, ", "").split())
     if type(error).__name__ == "NoArgsIsHelpError":
         return error.format_message()
+    command = error.ctx.command_path if error.ctx else "craton"
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
     return f"{command}: {message[:1].lower()}{message[1:].rstrip('.')}\n    -> {command} --help"

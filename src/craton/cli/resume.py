@@ -44,7 +44,7 @@ def command(out, device=None, ranks=None, quiet=False, debug=False, oversubscrib
                 ]
                 return together(ranks, words, out)
         comm = communicator()
-        with on_all(comm):
+        with on_all(comm, out):
             resume_rank(out, device, quiet, comm)
     return None
 

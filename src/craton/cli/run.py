@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from craton.cli.check import checked, refuse, warn
+from craton.cli.failures import OnRanks
 from craton.driver.job import Job
-from craton.errors import ComputationError, CratonError, Interrupted
+from craton.errors import ComputationError, CratonError, Ended, Interrupted
 
 RESUMABLE, NOT_RESUMABLE = 75, 130  # exit codes of interruptions
 MOST_RANKS_OF_A_CORE = 4
@@ -53,7 +54,7 @@ def command(
                 ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, is_set in options if is_set)], out
             )
         comm = communicator()
-        with on_all(comm):
+        with on_all(comm, out):
             with agreed(comm):
                 if ranks not in (None, comm.size):
                     refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
@@ -86,12 +87,13 @@ def interruptions(out):
     """
     try:
         yield
-    except (CratonError, KeyboardInterrupt) as error:
-        if isinstance(error, KeyboardInterrupt) or error.exit_code == RESUMABLE:
-            error.exit_code = code_of_interruption(out)
-            if getattr(error, "agreed", None) is not None:
-                error.agreed = error.exit_code
-        raise
+    except KeyboardInterrupt as error:
+        raise Ended(error, code_of_interruption(out)) from error
+    except CratonError as error:
+        if error.exit_code != RESUMABLE:
+            raise
+        ended = Ended(error, code_of_interruption(out))
+        raise (ended if error.agreed is None else ended.on_all_ranks()) from error
 
 
 def code_of_interruption(out):
@@ -172,16 +174,18 @@ def reported(job: Job, note: str = "") -> None:
 
 
 @contextmanager
-def on_all(comm):
-    """Inside, an error knows on which ranks it happened: `craton.cli.failures` says it once and ends
-    them all.
-    """
-    try:
+def on_all(comm, out):
+    """Inside, an error of several ranks says so: `craton.cli.failures` says it once and ends them all."""
+    if comm.size == 1:
         yield
+        return
+    try:
+        with interruptions(out):
+            yield
+    except CratonError as error:
+        raise OnRanks(error, comm, error.agreed) from error
     except BaseException as error:
-        if comm.size > 1:
-            error.comm = comm
-        raise
+        raise OnRanks(error, comm) from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from craton.cli.check import checked, in_words, refuse, warn
 from craton.cli.run import ended_by_signal
-from craton.errors import Interrupted, ScenarioError
+from craton.errors import Ended, Interrupted, ScenarioError
 from craton.text import megabytes
 
 
@@ -132,9 +132,8 @@ def interruptible(out):
     try:
         yield
     except (KeyboardInterrupt, Interrupted) as error:
-        error.exit_code = Interrupted.exit_code
         print(f"kept: the shots that ended are in {out}; the same command goes on", file=sys.stderr, flush=True)
-        raise
+        raise Ended(error, Interrupted.exit_code) from error
 
 
 def client_of(survey, out, places, options, ranks):
@@ -159,8 +158,7 @@ def worded(function, *arguments):
     try:
         return function(*arguments)
     except ScenarioError as error:
-        error.args = ("\n".join(map(in_words, error.problems)),)
-        raise
+        raise ScenarioError(error.problems, "\n".join(map(in_words, error.problems))) from error
 
 
 def header(survey, out):

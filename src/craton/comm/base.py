@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from craton.errors import CratonError
+from craton.errors import CratonError, Ended, exit_code
 
 
 class Exchange(Protocol):
@@ -84,7 +84,7 @@ def agree(comm, error=None):
     """Raise at every rank if any has an error: its own, else that of the first rank which has one.
 
     To be called before a collective that a failed rank would never reach. Errors that are raised
-    here carry the exit code of all ranks as ``agreed``.
+    here carry the exit code of all ranks as ``agreed``; one that is not craton's own is the cause of an `Ended`.
     """
     if comm.size == 1:
         if error is not None:
@@ -96,14 +96,11 @@ def agree(comm, error=None):
     first = next((report for report in reports if report), None)
     if first is None:
         return
-    error = error or Elsewhere(*first)
-    error.agreed = first[2]
-    raise error
-
-
-def exit_code(error):
-    """Exit code that an error ends a program with."""
-    return getattr(error, "exit_code", 3 if isinstance(error, MemoryError) else 1)
+    if error is None:
+        raise Elsewhere(*first).on_all_ranks()
+    if isinstance(error, CratonError):
+        raise error.on_all_ranks(first[2])
+    raise Ended(error, exit_code(error)).on_all_ranks(first[2]) from error
 
 
 @contextmanager
@@ -116,9 +113,11 @@ def agreed(comm):
     error = None
     try:
         yield
-    except Exception as failure:
-        if comm.size > 1 and getattr(failure, "agreed", None) is not None:
+    except CratonError as failure:
+        if comm.size > 1 and failure.agreed is not None:
             raise
+        error = failure
+    except Exception as failure:
         error = failure
     agree(comm, error)
 

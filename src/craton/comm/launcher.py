@@ -46,6 +46,14 @@ CHATTER = (
 )
 
 
+class LauncherError(ScenarioError):
+    """A launcher or its library is wrong, on all ranks: it is `quiet` on those that leave the message to the first."""
+
+    def __init__(self, message: str, remedy: str, quiet: bool = False):
+        super().__init__([Problem("mpiexec", message, remedy)], f"mpiexec: {message}\n    -> {remedy}")
+        self.quiet = quiet
+
+
 @dataclass(frozen=True)
 class Launch:
     """How this process was started.
@@ -77,7 +85,7 @@ def launch():
             if len(count) < 10 and number.isdecimal() and (int(number) < int(count) or not int(count)):
                 return Launch(family, int(count), int(number))
             remedy = f"start craton by an MPI launcher, or unset {size} and {rank}"
-            raise _wrong(f"{rank} = {shown(number)} is not a rank of {size} = {shown(count)}", remedy)
+            raise LauncherError(f"{rank} = {shown(number)} is not a rank of {size} = {shown(count)}", remedy)
     return None
 
 
@@ -117,17 +125,8 @@ def refuse(message, remedy):
     """Raise what is wrong with the launcher or the library; every process finds the same, the first
     one says it.
     """
-    error = _wrong(message, remedy)
     launched = launch()
-    error.quiet = bool(launched and launched.rank)
-    raise error
-
-
-def _wrong(message, remedy):
-    """Return the error of a launcher or library."""
-    error = ScenarioError([Problem("mpiexec", message, remedy)])
-    error.args = (f"mpiexec: {message}\n    -> {remedy}",)
-    return error
+    raise LauncherError(message, remedy, quiet=bool(launched and launched.rank))
 
 
 def mpiexec(default=None):

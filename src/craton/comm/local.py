@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.comm.base import Elsewhere
 from craton.comm.pulse import Unwatched
-from craton.errors import CratonError
+from craton.errors import CratonError, own_errors
 
 PAUSE = 0.2  # s between two looks whether the others are still there
 
@@ -183,7 +183,8 @@ class Threads:
 
         def run_rank(rank):
             try:
-                return work(Member(self.team, rank))
+                with own_errors():
+                    return work(Member(self.team, rank))
             except BaseException:
                 self.team.leave()
                 raise

@@ -13,7 +13,6 @@ import numpy as np
 
 from craton.comm import launcher
 from craton.comm.pulse import Unwatched, begin_pulse
-from craton.errors import Problem, ScenarioError
 from craton.versions import versions
 
 SPIN = 2e-4  # s of asking without a pause, then
@@ -78,17 +77,9 @@ def check_versions(comm, of_this_rank):
     if other:
         rank, host, used = other
         words = [", ".join(f"{name} {version}" for name, version in entry.items()) for entry in (every[0][1], used)]
-        error = ScenarioError(
-            [
-                Problem(
-                    "mpiexec",
-                    f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}",
-                    "start all ranks in one environment",
-                )
-            ]
-        )
-        error.agreed, error.comm = error.exit_code, comm
-        raise error
+        message = f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}"
+        remedy = "start all ranks in one environment"
+        raise launcher.LauncherError(message, remedy, quiet=comm.rank > 0).on_all_ranks()
 
 
 class Mpi:

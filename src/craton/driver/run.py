@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from craton.driver.result import Result
-from craton.errors import CratonError, Interrupted, Problem, ResourceError, ScenarioError
+from craton.errors import CratonError, Interrupted, Problem, ResourceError, ScenarioError, own_errors
 from craton.methods import METHODS
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def choose_machine(scenario, planned, comm, device=None):
     return chosen
 
 
+@own_errors()
 def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True, observers=()):
     """Run a scenario.
 
@@ -326,6 +327,7 @@ def resumable(out):
     return last_manifest(out)
 
 
+@own_errors()
 def resume(out, device=None, progress=True, comm=None, devices=None, observers=()):
     """Go on with a run that was interrupted, from its last checkpoint; on a CPU every bit is that
     of a run that was not.

@@ -11,14 +11,13 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from craton.errors import ResourceError
+from craton.errors import ResourceError, ScenarioError
 from craton.host.trust import private_folder, trusted_bytes
 from craton.lock import Held, acquire
 
 REMEDY = (
     "set CRATON_CACHE to a folder of yours that no other user can write to, on a disk from which programs may be run"
 )
-WRONG_INPUT = 2
 LIMIT_BYTES = 1 << 30  # of all entries: the oldest go first
 IN_USE = 24 * 3600  # s since it was last used in which an entry is not removed
 PATIENCE = 300  # s that a process waits for another one that compiles the same text
@@ -49,6 +48,12 @@ def checked_folder():
         return private_folder(folder(), REMEDY)
 
 
+class WrongFolder(ResourceError):
+    """The folder that $CRATON_CACHE names cannot be used."""
+
+    exit_code = ScenarioError.exit_code
+
+
 @contextmanager
 def _chosen():
     """Inside, a folder that cannot be used is wrong input where $CRATON_CACHE names it."""
@@ -56,7 +61,7 @@ def _chosen():
         yield
     except ResourceError as error:
         if os.environ.get("CRATON_CACHE") and isinstance(error.__cause__, OSError):
-            error.exit_code = WRONG_INPUT
+            raise WrongFolder(str(error)) from error
         raise
 
 

@@ -409,6 +409,7 @@ def refuse_damage(path, survey):
     Damaged
         With the files to be removed, so that their shot is computed again.
     """
+    from craton.integrity import Damaged
     from craton.output.inspection import inspect_store
 
     for damage in inspect_store(path, consolidated=False)[0]:
@@ -418,8 +419,7 @@ def refuse_damage(path, survey):
             name = survey.shots[int(number)].name
             files = ", ".join(f"{field}/{number}.*" for field in survey.fields)
             remedy = f'remove {files} there and go on: shot "{name}" is computed again'
-        damage.args = (f"{damage}\n    {remedy}",)
-        raise damage
+        raise Damaged(damage.path, damage.reason, remedy)
 
 
 def words(survey):

@@ -13,21 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from craton.errors import CratonError
+from craton.errors import CratonError, InputError
 
 
-class FileError(ValueError):
-    """A file cannot be used.
-
-    Parameters
-    ----------
-    message, remedy : str
-        What is wrong, and what to change.
-    """
-
-    def __init__(self, message, remedy=""):
-        super().__init__(message)
-        self.remedy = remedy
+class FileError(InputError):
+    """A file cannot be used."""
 
 
 @contextmanager

@@ -72,8 +72,7 @@ def refuse_damaged_store(root, names):
         remedy = "run the scenario anew"
         if CHUNK_NAME.fullmatch(damage.path.name):
             remedy += ", or remove this file and go on: what it held reads as nan then"
-        damage.args = (f"{damage}\n    {remedy}",)
-        raise damage
+        raise Damaged(damage.path, damage.reason, remedy)
 
 
 def inspect_store(root, decode=True, consolidated=True):

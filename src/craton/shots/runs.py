@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError
+from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError, exit_code
 from craton.shots.log import FOLDER, clear, now, outcomes_in
 from craton.shots.survey import prepare, single, together
 from craton.shots.task import COMPARED, NEEDED, forget, forget_beside, run_shot
@@ -240,7 +240,7 @@ def failure_of(store, task, error):
     from craton.comm.workers import LostWorker
     from craton.shots.log import ShotLog
 
-    outcome = {"state": "failed", "reason": str(error), "code": getattr(error, "exit_code", 1)}
+    outcome = {"state": "failed", "reason": str(error), "code": exit_code(error)}
     if isinstance(error, LostWorker):
         log = ShotLog(store.path, task.number, task.name)
         outcome |= {"reason": f"{error}, see {log.path}", "aside": True}

@@ -138,9 +138,7 @@ def checked(reading):
         With every problem found, and the text of `format_problems` as its own.
     """
     if reading.problems:
-        error = ScenarioError(reading.problems)
-        error.args = (format_problems(reading),)
-        raise error
+        raise ScenarioError(reading.problems, format_problems(reading))
     return reading.scenario
 
 

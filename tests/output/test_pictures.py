@@ -16,7 +16,6 @@ from filecase import LINE, bare, run_of, waveforms
 
 from craton.cli.app import command, main
 from craton.driver.observers.films import Films
-from craton.driver.result import Result
 from craton.errors import CratonError
 from craton.model.ground import terrain
 from craton.report import (

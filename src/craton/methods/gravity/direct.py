@@ -30,10 +30,10 @@ class Far(NamedTuple):
     starts: tuple = (1.0, 1.0)
 
 
-def series(order: int, near: float, far: float, kinds_asked) -> Far:
-    """Return where a series errs by less than `near` where it begins and by less than `far` where lower orders take over."""
-    ratio = series_ratio(order, near, kinds_asked)
-    return Far(order, ratio, tuple(max(series_ratio(lower, far, kinds_asked) / ratio, 1.0) for lower in (4, 2)))
+def series(order: int, tolerance: float, lower: float, orders) -> Far:
+    """Return where a series begins to err by less than `tolerance`, and its lower orders by less than `lower`."""
+    ratio = series_ratio(order, tolerance, orders)
+    return Far(order, ratio, tuple(max(series_ratio(n, lower, orders) / ratio, 1.0) for n in (4, 2)))
 
 
 def series_ratio(order, tolerance, orders):

@@ -58,7 +58,7 @@ def cut(targets: Targets, sources: Sources, width: int, abreast: int, most: int)
     return groups, int(np.clip(-(-WAVES * width // (groups * LANES)), 1, max(sources.size // 64, 1)))
 
 
-def plan(op, fields, factors, targets, sources, groups, parts, precision="float64", given=None, before=()):
+def plan(op, fields, factors, targets, sources, groups, parts, precision="float64", constant=None, before=()):
     """Return the SweepPlan of one summing operator over sources at targets, and of the sum of its parts.
 
     Parameters
@@ -67,7 +67,7 @@ def plan(op, fields, factors, targets, sources, groups, parts, precision="float6
         One for each number of a target.
     factors : (fields,) array
         From sums to the result.
-    given : dict of str to Array, optional
+    constant : dict of str to Array, optional
         What stays on the machine.
     before : tuple of Phase
         What a tile needs before it is summed.
@@ -96,7 +96,7 @@ def plan(op, fields, factors, targets, sources, groups, parts, precision="float6
         "first": Array("sources", (parts + 1,), np.int32),
         "partial": Array("record", (parts, rows, stride), np.float64),
         "total": Array("sums", (rows, stride), np.float64),
-        **(given or {}),
+        **(constant or {}),
     }
     params, last = {"stride": stride, "parts": parts}, kernel("collect", constants(fields))
     phases = (

@@ -18,6 +18,7 @@ ELASTIC = len(PARAMETERS) - 2
 # relative change of density or speed that makes a discontinuity; PREM's polynomials meet within
 # 2e-5 elsewhere
 JUMP = 1e-3
+LOOKED_AT = 20  # radii of a piece between two others at which the slowest wave is looked for
 ISOTROPIC = 1e-12  # relative difference below which two speeds are one
 
 
@@ -157,16 +158,12 @@ class RadialModel:
 
         `bottom`, `top`: radius, m.
         """
-        r = self._looked_at(bottom, top)
+        limits = [bottom, *self.knots[(self.knots > bottom) & (self.knots < top)], top]
+        r = np.unique(np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(limits[:-1], limits[1:])]))
         sides = [self.speeds(r, side) for side in ("below", "above")]
         slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in sides])
         # not the values behind either end
         return float(np.min([slow[0, 1:].min(), slow[1, :-1].min()]))
-
-    def _looked_at(self, bottom, top, count=20):
-        """Knots between two radii and points between them, rising, both ends included."""
-        limits = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
-        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])]))
 
 
 def _below(side):

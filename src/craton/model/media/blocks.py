@@ -43,16 +43,11 @@ class Blocks:
                 self.sources[names] = self.files.enter_context(opened)
             source, (block, limits) = self.sources[names], self.blocks.get(names, (None, ()))
             ranges = source.ranges(box)
-            if block is None or not _within(ranges, limits):
+            if block is None or any(a < low or b > high for (a, b), (low, high) in zip(ranges, limits)):
                 limits = _ahead(ranges, source.axes[2], len(names))
                 block = source.read(limits)
                 self.blocks[names] = block, limits
         return _cut(block, limits, ranges)
-
-
-def _within(ranges, limits):
-    """Return True where index ranges on x, y, z lie within others."""
-    return all(a >= low and b <= high for (a, b), (low, high) in zip(ranges, limits))
 
 
 def _ahead(ranges, z, fields):

@@ -68,7 +68,9 @@ class Layered:
         """
         lower, upper = cells.edges(grid, "z", k0, k1)
         column = np.empty((average.size, k1 - k0))
-        uniform = self._uniform(lower, upper)
+        # cells of one medium: no layer begins within, and none has a gradient
+        begins = (self.breaks > lower[:, None]) & (self.breaks < upper[:, None])
+        uniform = ~begins.any(axis=1) & (not self.gradients.any())
         middle = (lower + upper)[None, uniform] / 2
         column[:, uniform] = average(self.values(0, 0, middle), np.ones_like(middle), (0,))
         for k in np.flatnonzero(~uniform):
@@ -76,15 +78,6 @@ class Layered:
             column[:, k] = average(self.values(0, 0, z), weights, (0,))
         shape = (k1 - k0, *grid.shape[1:])
         return tuple(np.broadcast_to(values[:, None, None], shape) for values in column)
-
-    def _uniform(self, lower, upper):
-        """Find the cells (n,) between elevations that have one medium: no layer begins within, and
-        none has a gradient.
-        """
-        if self.gradients.any():
-            return np.zeros(len(lower), bool)
-        begins = (self.breaks > lower[:, None]) & (self.breaks < upper[:, None])
-        return ~begins.any(axis=1)
 
     def sections(self, low, high):
         """Part of each layer between two elevations: list of (layer, z of its lower end, z of its upper end).

@@ -1,4 +1,4 @@
-// Flat layers at the nodes of elements (sampling.py: Sampler._block, settled; layered.py: Layered.values),
+// Flat layers at the nodes of elements (sampling.py: Sampler._in_medium; layered.py: Layered.values),
 // rounded operation by operation as NumPy does.
 #include <algorithm>
 #include <cmath>

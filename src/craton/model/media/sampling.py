@@ -138,7 +138,10 @@ class Sampler:
         level, middle = z, centres[:, 2]
         if flat is not self.medium:  # layers that follow the ground
             level, middle = (z - self.ground.surface(x, y), middle - self.ground.surface(centres[:, 0], centres[:, 1]))
-        level = settled(flat, level, middle, heights)
+        # a node nearly in the layer of its element's centre takes it
+        low, high = flat.within(flat.layer(middle))
+        inside = np.clip(level, low[:, None], high[:, None])
+        level = np.where(np.abs(inside - level) <= NEARLY * heights[:, None], inside, level)
         if self.constants is not None:
             constants = self.constants[flat.layer(level)]
         return flat.values(0, 0, level), constants
@@ -172,16 +175,6 @@ class Sampler:
             constant = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
             out[:, n] = np.where(np.isnan(out[:, n]), constant, out[:, n])
         return out
-
-
-def settled(flat, level, middle, heights):
-    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it.
-
-    `level` (ne, n): elevations, m; `middle` (ne,): elevations of centres, m; `heights` (ne,): of the elements, m.
-    """
-    low, high = flat.within(flat.layer(middle))
-    inside = np.clip(level, low[:, None], high[:, None])
-    return np.where(np.abs(inside - level) <= NEARLY * heights[:, None], inside, level)
 
 
 def sampler(model, region, region_names=()):

@@ -43,15 +43,15 @@ class ElementBoxes:
     d : Discretisation
     machine : backend
         On which forces are computed.
-    top : float
-        Elevation of the plane surface, m.
+    domain : ElementDomain
+        Whose top is where a box in metres is open at a free surface.
     """
 
     method, beside, layers, precision = "sem", "in the elements around", "boundaries.pml", "float64"
     outside_points = "outside the mesh, in absorbing layers or in fluid"
 
-    def __init__(self, d, machine=None, top=np.inf):
-        self.d, self.machine, self.top = d, machine, top
+    def __init__(self, d, machine=None, domain=None):
+        self.d, self.machine, self.domain = d, machine, domain
         self.team, self.on_earth = d.subdomain.team, d.globe is not None
         self.reach = np.cbrt(d.statistics.smallest)
         self.tolerance = SAME_POINT * self.reach / d.element.degree**2
@@ -132,7 +132,7 @@ class ElementBoxes:
         """Return the `Shell` of a recording at points."""
         if not self.on_earth:
             free = self.d.face_kinds["top"] == "free"
-            return shell.shell_of(spec, self.top if free else np.inf)
+            return shell.shell_of(spec, self.domain.top if free else np.inf)
         chunk = self.d.globe.chunk
         origin = np.asarray(chunk.place(spec.longitude, spec.latitude, 0.0), float)
         axes = np.asarray(chunk.axes(spec.longitude, spec.latitude), float).T

@@ -176,12 +176,12 @@ class ElementSpace:
 
     def recordings(self, scenario, band):
         """Return the recordings of a scenario, their arrays and launches; see `boxes.recordings`."""
-        return boxes.recordings(ElementBoxes(self.d, self.machine, scenario.domain.top), scenario.recording, band)
+        return boxes.recordings(ElementBoxes(self.d, self.machine, scenario.domain), scenario.recording, band)
 
     def problems(self, scenario, sources, incident):
         """Return what lies outside the mesh or in a fluid that cannot have it, and is wrong with boxes; all ranks must call."""
         wrong = placing.problems(scenario, self.d) or source_problems(self.d, sources)
-        return wrong or boxes.problems(ElementBoxes(self.d, top=scenario.domain.top), scenario.recording, incident)
+        return wrong or boxes.problems(ElementBoxes(self.d, domain=scenario.domain), scenario.recording, incident)
 
     @property
     def smallest(self):
@@ -217,7 +217,7 @@ class ElementSpace:
             *absorbing_layer.warn_inside_layers(d, positions),
             *absorbing_layer.warn_contrasts(d),
             *boxes.warnings(
-                ElementBoxes(d, top=scenario.domain.top), scenario.recording, setup.incident, sources, receivers
+                ElementBoxes(d, domain=scenario.domain), scenario.recording, setup.incident, sources, receivers
             ),
             *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, median),
         ]

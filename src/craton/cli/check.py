@@ -193,7 +193,7 @@ def compare_texts(out):
     from craton.integrity import Damaged
     from craton.output.digests import SCENARIOS, check_chunks, check_files, rows_of
     from craton.output.inspection import inspect_metadata, inspect_run
-    from craton.output.store import FINISHED, RESULT, read_run
+    from craton.output.store import RESULT, read_run
 
     run = read_run(out)
     try:
@@ -206,8 +206,7 @@ def compare_texts(out):
         print(text, file=sys.stderr, flush=True)
     check_files(out, {n: f for n, f in files.items() if n.split("/")[0] in (*SCENARIOS, RESULT)})
     check_chunks(out, arrays, sealed=False)
-    finished = run.get("state") == FINISHED
-    for damage in inspect_metadata(Path(out) / RESULT, consolidated=finished)[0]:
+    for damage in inspect_metadata(Path(out) / RESULT)[0]:
         raise damage
 
 

@@ -194,11 +194,10 @@ def store_state(out, store):
     """Return the number of files of a store, all of which can be read."""
     from craton.output.digests import check_chunks, check_files, rows_of
     from craton.output.inspection import inspect_store
-    from craton.output.store import FINISHED, read_run
+    from craton.output.store import read_run
 
     run, name = read_run(out), str(store.relative_to(out))
-    is_finished = run.get("state") == FINISHED
-    damages, count = inspect_store(store, consolidated=is_finished)
+    damages, count = inspect_store(store)
     for damage in damages:
         others = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
         damage.reason += others

@@ -412,7 +412,7 @@ def refuse_damage(path, survey):
     from craton.integrity import Damaged
     from craton.output.inspection import inspect_store
 
-    for damage in inspect_store(path, consolidated=False)[0]:
+    for damage in inspect_store(path)[0]:
         number = damage.path.name.partition(".")[0]
         remedy = "add --force to compute all shots anew"
         if damage.path.parent.name in (*survey.fields, "misfit") and number.isdecimal():

@@ -67,7 +67,7 @@ def refuse_damaged_store(root, names):
     for name in names:
         if not (root / "snapshots" / name / ".zgroup").exists():
             raise Damaged(root / "snapshots" / name, "it is missing")
-    damages = inspect_store(root, decode=False, consolidated=False)[0] if root.exists() else []
+    damages = inspect_store(root, decode=False)[0] if root.exists() else []
     for damage in damages:
         remedy = "run the scenario anew"
         if CHUNK_NAME.fullmatch(damage.path.name):
@@ -75,19 +75,13 @@ def refuse_damaged_store(root, names):
         raise Damaged(damage.path, damage.reason, remedy)
 
 
-def inspect_store(root, decode=True, consolidated=True):
+def inspect_store(root: Path, decode: bool = True):
     """Return what is damaged in a zarr store, and how many files there are: list of Damaged, int.
 
-    Parameters
-    ----------
-    root : Path
-    decode : bool
-        Decompress every chunk; without, only its length is compared with what its header says,
-        which finds chunks that were cut.
-    consolidated : bool
-        Compare gathered metadata with its sources: a kill may leave them apart.
+    Without `decode` only the lengths of chunks are compared with what their headers say, which finds those that were
+    cut.
     """
-    damages, count, arrays = inspect_metadata(root, consolidated)
+    damages, count, arrays = inspect_metadata(root)
     for array in arrays:
         for path in sorted(array.folder.iterdir()):
             if CHUNK_NAME.fullmatch(path.name):
@@ -96,19 +90,12 @@ def inspect_store(root, decode=True, consolidated=True):
                     array.inspect(path, decode)
                 except Damaged as damage:
                     damages.append(damage)
-    # what was gathered disagrees with a file that is damaged: the file is named first
-    return sorted(damages, key=lambda damage: damage.path.name == ".zmetadata"), count
+    return damages, count
 
 
-def inspect_metadata(root, consolidated=True):
-    """Return what is damaged in the metadata of a zarr store, how many files they are, and the
-    arrays that they describe: list of Damaged, int, list of ArrayFiles.
-
-    Parameters
-    ----------
-    root : Path
-    consolidated : bool
-        See `inspect_store`.
+def inspect_metadata(root: Path):
+    """Return what is damaged in the metadata of a zarr store, how many files they are, and the arrays that they
+    describe: list of Damaged, int, list of ArrayFiles. What is gathered in .zmetadata run.json has a checksum of.
     """
     damages, count, arrays = {}, 0, []
     for path in sorted(root.rglob(".z*")):
@@ -121,63 +108,21 @@ def inspect_metadata(root, consolidated=True):
                 if path.name == ".zarray":
                     arrays.append(ArrayFiles(path.parent))
                 if path.name == ".zmetadata":
-                    compare_consolidated(path, fields, consolidated)
+                    _refuse_missing(path.parent, fields.get("metadata"))
             except Damaged as damage:
                 damages[damage.path] = damage
     if not (root / ".zgroup").exists():
         damages[root / ".zgroup"] = Damaged(root / ".zgroup", "it is missing")
-    return sorted(damages.values(), key=lambda damage: damage.path.name == ".zmetadata"), count, arrays
+    return [*damages.values()], count, arrays
 
 
-def compare_consolidated(path, fields, exactly=True):
-    """Compare consolidated metadata with the files that they were gathered from.
-
-    Parameters
-    ----------
-    path : Path
-    fields : dict
-    exactly : bool
-        False where a kill may have left them apart: lengths and attributes may differ then.
-
-    Raises
-    ------
-    Damaged
-    """
-    gathered = fields.get("metadata")
+def _refuse_missing(folder, gathered):
+    """Refuse a store without a file whose contents were gathered in its .zmetadata."""
     if not isinstance(gathered, dict):
-        raise Damaged(path, "it holds no metadata")
+        raise Damaged(folder / ".zmetadata", "it holds no metadata")
     for name, entry in gathered.items():
-        source = path.parent / name
-        if source.name not in METADATA or ".." in name or not isinstance(entry, dict):
-            raise Damaged(path, f"it tells of {source}")
-        try:
-            document = read_json(source)
-        except (FileNotFoundError, NotADirectoryError):
-            if source.name == ".zattrs" and not entry:
-                continue
-            raise Damaged(source, "it is missing") from None
-        except Damaged:
-            continue  # it is told by itself
-        if compared(document, source.name, exactly) != compared(entry, source.name, exactly):
-            raise Damaged(path, f"it does not agree with {source}")
-
-
-def compared(entry, name, exactly):
-    """Return the part of metadata that must agree with its consolidated copy.
-
-    Parameters
-    ----------
-    entry : dict
-    name : str
-        Of the file.
-    exactly : bool
-        See `compare_consolidated`.
-    """
-    # zarr-python 3 repeats consolidated metadata in groups
-    ignored = {"consolidated_metadata"} | ({"shape"} if not exactly else set())
-    if name == ".zattrs" and not exactly:
-        return entry.get("_ARRAY_DIMENSIONS")
-    return {key: value for key, value in entry.items() if key not in ignored}
+        if entry and not (folder / name).exists():
+            raise Damaged(folder / name, "it is missing")
 
 
 @contextmanager
@@ -200,7 +145,7 @@ def named_damage(root):
         raise
     except Exception as error:  # libraries raise what they like
         if root is not None and (Path(root) / ".zgroup").exists():
-            for damage in inspect_store(Path(root), consolidated=False)[0]:
+            for damage in inspect_store(Path(root))[0]:
                 raise damage from error
         raise
 

@@ -146,7 +146,7 @@ def complete_shots(path):
     import zarr
 
     remedy = "add --force to compute all shots anew"
-    for damage in inspect_metadata(Path(path), consolidated=False)[0]:
+    for damage in inspect_metadata(Path(path))[0]:
         words = f"{path} is damaged: {damage.path.relative_to(path)}: {damage.reason}"
         raise ScenarioError([Problem("-o", words, remedy)])
     try:

@@ -31,8 +31,7 @@ class Format:
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
-        Ends of file names by which files are recognised. Without any, ``recognises(path)`` of the
-        module is asked.
+        Ends of file names by which files are recognised; without any, `recognises` is asked.
     read : str
         Function of the module, ``read(path, **options)``: something of `craton.io.contents`, or
         arrays.
@@ -42,6 +41,8 @@ class Format:
         Keys of the scenario that the reader takes by name.
     file : str
         Name of the file in OUT, of formats that a run writes.
+    recognises : str
+        Function of the module, ``recognises(path)``: whether a file is in this format.
     """
 
     name: str

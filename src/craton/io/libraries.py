@@ -40,7 +40,8 @@ def written(path, *failures):
         yield partial
         partial.replace(path)
     except (OSError, *failures) as error:
-        raise ResourceError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+        reason = isinstance(error, OSError) and error.strerror or error
+        raise ResourceError(f"cannot write {path}: {reason}") from error
     finally:
         partial.unlink(missing_ok=True)
 

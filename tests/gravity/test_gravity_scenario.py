@@ -118,10 +118,8 @@ def test_cells_keep_only_what_has_density():
     expected = np.where(x < 4, 5.0, 0)
     expected[(x - 5) ** 2 + (y - 5) ** 2 + (z - 5) ** 2 <= 4] = -3
     expected[0, 0, 0] = 0
-    assert np.array_equal(cells.index, np.flatnonzero(expected)) and np.array_equal(
-        cells.density, expected[expected != 0]
-    )
-    assert cells.spacing == (1, 1, 1) and len(cells) == len(cells.prisms)
+    assert np.array_equal(cells.index, np.flatnonzero(expected)) and cells.spacing == (1, 1, 1)
+    assert np.array_equal(cells.density, expected[expected != 0]) and len(cells) == len(cells.prisms)
     corner = np.stack(np.nonzero(expected)[::-1], axis=1)
     assert np.array_equal(cells.prisms, between(corner, corner + 1))
     uneven = prisms.cells([0, 1, 4], edges, edges, np.arange(200.0).reshape(10, 10, 2))

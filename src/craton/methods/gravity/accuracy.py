@@ -139,14 +139,10 @@ def nodes(problem, values, runner):
     machine = runner.machine
     corners = vertex.nodes(problem, machine)
     rough = np.linalg.norm(machine.to_host(corners.coefficient))
-    reach = farthest(problem.points, vertex.ends(corners, machine))
+    low, high = vertex.ends(corners, machine)
+    # at least the distance of any point from any node
+    reach = float(np.linalg.norm(np.maximum(problem.points.max(axis=1) - low, high - problem.points.min(axis=1))))
     return vertex.NOISE * rough * scale(problem.fields) * [reach ** (2 - order(name)) for name in problem.fields]
-
-
-def farthest(points, box):
-    """At least the distance of any point (3, N) from any place in a box."""
-    low, high = box
-    return float(np.linalg.norm(np.maximum(points.max(axis=1) - low, high - points.min(axis=1))))
 
 
 def convolution(problem, values, runner):

@@ -21,8 +21,8 @@ FAR = 1e-6  # float32: where its lower orders take over
 
 
 class Far(NamedTuple):
-    """Where the series of a single prism takes over: its highest order (0: the closed form everywhere), the distance over
-    half diagonal from which it serves, and from which orders 4 and 2 do, over that distance.
+    """Where the series of a single prism takes over: its highest order (0: the closed form everywhere), the
+    distance over half diagonal from which it serves, and from which orders 4 and 2 do, over that distance.
     """
 
     order: int = 0
@@ -40,9 +40,9 @@ def series_ratio(order, tolerance, orders):
     """Return the distance over half diagonal from which the box series to `order` is within `tolerance` of its leading
     term.
 
-    Bound of a needle of that diagonal: the term of degree n is at most (a/r)^n / (n + 1) of the potential, (a/r)^n of the
-    acceleration, (n + 2)/2 (a/r)^n of the gradient; the terms left out start at order + 2 and fall like (a/r)^2. `orders`:
-    derivatives in the fields.
+    Bound of a needle of that diagonal: the term of degree n is at most (a/r)^n / (n + 1) of the potential, (a/r)^n
+    of the acceleration, (n + 2)/2 (a/r)^n of the gradient; the terms left out start at order + 2 and fall like
+    (a/r)^2. `orders`: derivatives in the fields.
     """
     n = order + 2
     factor = max({0: 1 / (n + 1), 1: 1.0, 2: (n + 2) / 2}[k] for k in orders)
@@ -62,8 +62,8 @@ def pairwise(precision: str, fields, tolerance=0.0) -> Far:
 
 
 def plan(problem, width, far=None):
-    """Return the plan of a direct sum for a machine of that width; `far`: series for far pairs, by default none in double,
-    order 6 in single.
+    """Return the plan of a direct sum for a machine of that width; `far`: series for far pairs, by default none in
+    double, order 6 in single.
     """
     frame, far = tiles.Frame(problem), far or pairwise(problem.precision, problem.fields)
     order = morton_order(problem.points) if far.order else np.arange(problem.points.shape[1])

@@ -59,8 +59,8 @@ def solve(problem, runner):
 
 
 def plan(problem, prisms, density, runner):
-    """Return the plan of a walk through the tree of some of the problem's prisms: tiles of points, all of which walk the
-    tree; few points share it out among parts.
+    """Return the plan of a walk through the tree of some of the problem's prisms: tiles of points, all of which
+    walk the tree; few points share it out among parts.
     """
     width = runner.machine.width
     grown = tree.build(prisms, LEAF[width >= DEVICE])
@@ -95,8 +95,8 @@ def tile_points(problem, width):
 
 
 def expansions(grown, density, balls, degree, machine):
-    """Return the complex coefficients (nodes, terms) of all nodes, and the prisms as they lie on the machine: moments of the
-    leaves, then level by level those above.
+    """Return the complex coefficients (nodes, terms) of all nodes, and the prisms as they lie on the machine:
+    moments of the leaves, then level by level those above.
     """
     nodes, matrix = len(grown.start), tree.from_cartesian(degree)
     spans, family, listed, cuts = levels(grown)

@@ -52,7 +52,7 @@ class Problem:
 
 
 def remembered(find):
-    """Decorate a function that finds out something about a problem: once, the memo keeps it under the function's name."""
+    """Decorate a function that finds out something about a problem, once: the memo keeps it under its name."""
 
     @wraps(find)
     def once(problem, *others):
@@ -95,8 +95,9 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
 
 
 def checked(prisms, density, machine=None):
-    """Return prisms (M, 6) and density (M,) as contiguous float64 arrays, whether every prism has a volume, and copies on a
-    machine with memory of its own, which looks at many quicker than the host, as `lattice.prisms_of` remembers them.
+    """Return prisms (M, 6) and density (M,) as contiguous float64 arrays, whether every prism has a volume, and
+    copies on a machine with memory of its own, which looks at many quicker than the host, as `lattice.prisms_of`
+    remembers them.
 
     Raises
     ------

@@ -1,5 +1,5 @@
-"""The plan of every sum over sources: targets in tiles, and for each of these all sources in tiles; where few targets do
-not fill the machine, its threads share the sources of a tile as parts, which are added at the end.
+"""The plan of every sum over sources: targets in tiles, and for each of these all sources in tiles; where few
+targets do not fill the machine, its threads share the sources of a tile as parts, which are added at the end.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,8 @@ SAMPLE = 4096  # prisms that tell where they lie and how large they are
 
 
 class Sources(NamedTuple):
-    """Sources of a sum: how many, of a tile, and their arrays with a row for each, which are streamed; or none of these,
-    where they stay on the machine.
+    """Sources of a sum: how many, of a tile, and their arrays with a row for each, which are streamed; or none of
+    these, where they stay on the machine.
     """
 
     count: int
@@ -50,8 +50,8 @@ def balanced(total: int, most: int) -> int:
 def cut(targets: Targets, sources: Sources, width: int, abreast: int, most: int) -> tuple[int, int]:
     """Return the groups of targets of a tile, and the parts of its sources.
 
-    Parts times targets fill a machine of that width `WAVES` times, each part long enough to pay; a tile has `PAIRS` pairs
-    for each of `abreast` targets.
+    Parts times targets fill a machine of that width `WAVES` times, each part long enough to pay; a tile has `PAIRS`
+    pairs for each of `abreast` targets.
     """
     points = balanced(len(targets.order), min(max(PAIRS * abreast // sources.size, LANES), most))
     groups = -(-points // LANES)
@@ -135,8 +135,8 @@ class Frame:
         return ((centres - self.origin) / self.unit).astype(np.float32) * self.unit + self.origin
 
     def points(self, points, stride):
-        """Return points (3, n) as the kernels read them, (coordinates, stride), split in two reals where single: the last
-        one repeated.
+        """Return points (3, n) as the kernels read them, (coordinates, stride), split in two reals where single:
+        the last one repeated.
         """
         if self.split:
             local = (points.T - self.origin) / self.unit
@@ -161,8 +161,8 @@ class Frame:
         return np.concatenate([centre, radius[:, None] * (1 + 1e-6)], axis=1).astype(self.precision)
 
     def records(self, op, count, distance):
-        """Return the array of `count` prisms as `op` reads them, and the phase that fills it from their faces and density;
-        the series serves from `distance` half diagonals on.
+        """Return the array of `count` prisms as `op` reads them, and the phase that fills it from their faces and
+        density; the series serves from `distance` half diagonals on.
         """
         make, size = kernel("records", op.defines), record(self.precision, dict(op.defines)["ORDER"])
         params = {"count": count, **dict(zip("xyz", self.origin)), "unit": self.unit, "distance": distance}

@@ -120,8 +120,8 @@ def ends(vertices, machine):
 
 @remembered
 def split_off(problem, vertices, machine):
-    """Return points (3, N) for the nodes, and indices of those that need the closed form's rules: gradients on faces and
-    edges in the ensemble.
+    """Return points (3, N) for the nodes, and indices of those that need the closed form's rules: gradients on
+    faces and edges in the ensemble.
 
     On its outer faces the field is the limit from outside: there points step outside by a rounding error.
     """

@@ -20,13 +20,8 @@ BLOCK = 1 << 18  # prisms that are made together: what is in between takes littl
 
 
 def doubtful(density):
-    """Return what is strange about densities that are all so small, or so large, that another unit
-    is probably meant, kg/m3; None where nothing is.
-
-    Parameters
-    ----------
-    density : (M,) array
-        kg/m3.
+    """Return what is strange about densities (M,), kg/m3, that are all so small, or so large, that another unit is
+    probably meant; None where nothing is.
     """
     most = np.nanmax(np.abs(density), initial=0.0)
     if 0 < most < LIGHT:
@@ -42,8 +37,8 @@ def have_volume(prisms):
 
 
 def refuse_wrong(prisms, density, name=""):
-    """Raise a ValueError for the first of prisms (M, 6) that is not finite, or whose bounds are reversed; `name` begins its
-    message.
+    """Raise a ValueError for the first of prisms (M, 6) that is not finite, or whose bounds are reversed; `name`
+    begins its message.
     """
     infinite = ~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density)
     refuse(infinite, name, lambda n: f"is not finite: {prisms[n].tolist()}, density {density[n]}")
@@ -163,13 +158,8 @@ def edges(lower, upper, count):
 
 
 def edges_around(centres, noun="coordinate"):
-    """Edges midway between centres, the outer cells as wide outside as inside: (n + 1,) array.
-
-    Parameters
-    ----------
-    centres : (n,) array
-    noun : str
-        Name of the coordinate, for messages.
+    """Return the edges midway between centres (n,), the outer cells as wide outside as inside: (n + 1,) array;
+    `noun` names the coordinate in messages.
 
     Raises
     ------
@@ -264,15 +254,8 @@ def _sparse(shape, axes, bodies):
 
 
 def inside(shape, axes, body):
-    """Flat indices of the cells whose centres lie in a body.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells along z, y, x.
-    axes : tuple of arrays
-        Edges along x, y, z, m.
-    body : body of a scenario
+    """Return the flat indices of the cells, (nz, ny, nx) of them between edges x, y, z, whose centres lie in a body
+    of a scenario.
     """
     sphere = body.shape == "sphere"
     if sphere:
@@ -296,12 +279,7 @@ def inside(shape, axes, body):
 
 
 def union(ensembles):
-    """Several ensembles as one: itself where there is one, else a PrismList.
-
-    Parameters
-    ----------
-    ensembles : list of Cells and PrismList
-    """
+    """Return several ensembles as one: itself where there is one, else a PrismList."""
     ensembles = list(ensembles)
     if len(ensembles) == 1:
         return ensembles[0]
@@ -309,12 +287,8 @@ def union(ensembles):
 
 
 def mass(ensemble):
-    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre
+    """Return the mass of an ensemble, its (positive, negative) parts in kg, and its centre, m; None for the centre
     where both signs are there.
-
-    Parameters
-    ----------
-    ensemble : Cells or PrismList
     """
     sums = np.zeros(5)  # positive and negative mass, moments about x, y, z
     for n in range(0, len(ensemble.density), BLOCK):

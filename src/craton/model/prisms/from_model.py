@@ -93,14 +93,8 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
 
 
 def of_cells(path, reference=0.0):
-    """Cells centred on the points of a file's density (netCDF or zarr, ``density`` or ``rho`` over
-    x, y, z), less a reference.
-
-    Parameters
-    ----------
-    path : path-like
-    reference : float or str
-        As in `of_model`.
+    """Return cells centred on the points of a file's density (netCDF or zarr, ``density`` or ``rho`` over x, y, z),
+    less a reference as in `of_model`.
     """
     with readers.open_model(path, "prisms.file", ("rho",)) as source:
         rho = _density_of(source, Path(path).name)
@@ -109,16 +103,8 @@ def of_cells(path, reference=0.0):
 
 
 def axes_of(region, shape=None, spacing=None):
-    """Edges of equal cells in a box.
-
-    Parameters
-    ----------
-    region : tuple of float
-        West, east, south, north, bottom, top, m.
-    shape : tuple of int, optional
-        Cells along x, y, z.
-    spacing : float or tuple of float, optional
-        Their greatest width (along x, y, z), m: the box is divided evenly.
+    """Return the edges x, y, z of equal cells in a region (west, east, south, north, bottom, top), m: of a `shape`,
+    or of at most a `spacing` (one or three), where the box is divided evenly.
     """
     if shape is None:
         widths = np.broadcast_to(np.asarray(spacing, float), 3)
@@ -129,34 +115,13 @@ def axes_of(region, shape=None, spacing=None):
 
 
 def sensible(region, finest):
-    """Return a width of cells, m: `finest`, or more where there would be more than `MOST` cells.
-
-    Parameters
-    ----------
-    region : tuple of float
-        West, east, south, north, bottom, top, m.
-    finest : float
-        m.
-    """
+    """Return a width of cells, m: `finest`, or more where the region would have more than `MOST` cells."""
     volume = np.prod(np.diff(np.reshape(region, (3, 2)), axis=1))
     return max(finest, float((volume / MOST) ** (1 / 3)))
 
 
 def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
-    """Return the density of an Earth model as Cells; parameters as in `craton.gravity.from_model`.
-
-    Parameters
-    ----------
-    model : Scenario, its model, xarray.Dataset or path
-    region : tuple of float, optional
-        West, east, south, north, bottom, top, m.
-    shape : tuple of int, optional
-        Cells along x, y, z.
-    spacing : float or tuple of float, optional
-        Greatest width of cells, m.
-    reference : float or str
-        As in `of_model`.
-    """
+    """Return the density of an Earth model as Cells; parameters as in `craton.gravity.from_model`."""
     if isinstance(model, str | Path):
         model = _opened(model)
     if hasattr(model, "data_vars"):
@@ -203,7 +168,9 @@ def _opened(path):
 
 
 def _density_of(source, name):
-    """Return the density of a model (z, y, x), kg/m3; refuse what is not finite, and what looks like g/cm3 without a unit."""
+    """Return the density of a model (z, y, x), kg/m3; refuse what is not finite, and what looks like g/cm3 without
+    a unit.
+    """
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     if not np.isfinite(rho).all():
         k, j, i = np.argwhere(~np.isfinite(rho))[0]

@@ -18,17 +18,7 @@ SHOWN = 5  # overlaps that are named
 
 
 def build(tables):
-    """Return the ensembles of a scenario's prisms tables.
-
-    Parameters
-    ----------
-    tables : list
-        Tables ``[prisms]`` of a scenario.
-
-    Returns
-    -------
-    list of Cells and PrismList
-        One for each table.
+    """Return the ensembles of a scenario's prisms tables, one for each: a list of Cells and PrismList.
 
     Raises
     ------
@@ -51,14 +41,7 @@ def build(tables):
 
 
 def key(tables, i):
-    """Key of table i in the scenario.
-
-    Parameters
-    ----------
-    tables : list
-        Tables ``[prisms]`` of a scenario.
-    i : int
-    """
+    """Return the key of table i in the scenario."""
     return "prisms" if len(tables) == 1 else f"prisms.{i}"
 
 
@@ -115,14 +98,7 @@ KINDS = {
 
 
 def overlap_problems(ensembles, tables):
-    """Prisms that share volume, named by their number: list of Problem.
-
-    Parameters
-    ----------
-    ensembles : list of Cells and PrismList
-    tables : list
-        Tables ``[prisms]`` of a scenario.
-    """
+    """Prisms that share volume, named by their number: list of Problem."""
     counts = np.cumsum([0, *map(len, ensembles)])
     all_prisms = np.concatenate([e.prisms for e in ensembles])
     pairs = prisms_overlap.overlaps(all_prisms, SHOWN + 1)
@@ -147,15 +123,7 @@ def overlap_problems(ensembles, tables):
 
 
 def warnings(ensembles, tables):
-    """Sentences about bodies that take no cell, and densities of files that look like another
-    unit's.
-
-    Parameters
-    ----------
-    ensembles : list of Cells and PrismList
-    tables : list
-        Tables ``[prisms]`` of a scenario.
-    """
+    """Return sentences about bodies that take no cell, and densities of files that look like another unit's."""
     notes = []
     for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
         stated = isinstance(getattr(table, "density", None), float)  # the scenario has looked at it

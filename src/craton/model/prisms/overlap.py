@@ -20,20 +20,7 @@ SKIN = 1e-7
 
 
 def overlaps(prisms, most=10):
-    """Pairs of prisms whose interiors meet.
-
-    Parameters
-    ----------
-    prisms : (M, 6) array
-        West, east, south, north, bottom, top, m.
-    most : int
-        Stop when so many pairs were found.
-
-    Returns
-    -------
-    (n, 2) array of int
-        Pairs a < b, in rising order, at most `most`; empty where no two prisms overlap.
-    """
+    """Return the pairs a < b of prisms (M, 6) whose interiors meet, in rising order: (n, 2), at most `most`."""
     prisms = np.asarray(prisms, float).reshape(-1, 6)
     low, high = prisms[:, ::2], prisms[:, 1::2]
     skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
@@ -61,15 +48,8 @@ def overlaps(prisms, most=10):
 
 
 def grow(low, high):
-    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a
-    leaf `LEAF` prisms.
-
-    Parameters
-    ----------
-    low : (n, 3) array
-        Lower corners, m.
-    high : (n, 3) array
-        Upper corners, m.
+    """Return the boxes of a tree around boxes (n, 3), m: a list of (low, high), leaves first; each box holds two of
+    the level below, a leaf `LEAF` prisms.
     """
     levels = [joined(low, high, LEAF)]
     while len(levels[-1][0]) > 1:
@@ -78,28 +58,13 @@ def grow(low, high):
 
 
 def joined(low, high, each):
-    """Boxes around each so many consecutive boxes.
-
-    Parameters
-    ----------
-    low : (n, 3) array
-        Lower corners, m.
-    high : (n, 3) array
-        Upper corners, m.
-    each : int
-    """
+    """Return the boxes around each `each` consecutive boxes (n, 3), m."""
     starts = np.arange(0, len(low), each)
     return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
 def below(pairs, each, count):
-    """Pairs of the children of pairs, every unordered pair once.
-
-    Parameters
-    ----------
-    pairs : (n, 2) array of int
-    each, count : int
-    """
+    """Return the pairs of the children of pairs (n, 2), every unordered pair once."""
     children = np.arange(each)
     a = (pairs[:, :1] * each + children)[:, :, None]
     b = (pairs[:, 1:] * each + children)[:, None, :]
@@ -109,16 +74,7 @@ def below(pairs, each, count):
 
 
 def meeting(low, high, pairs):
-    """Pairs of boxes whose interiors overlap.
-
-    Parameters
-    ----------
-    low : (n, 3) array
-        Lower corners, m.
-    high : (n, 3) array
-        Upper corners, m.
-    pairs : (n, 2) array of int
-    """
+    """Return the pairs (n, 2) of boxes (n, 3) whose interiors overlap."""
     a, b = pairs.T
     meets = np.ones(len(pairs), bool)
     for axis in range(3):

@@ -312,9 +312,14 @@ def test_events_and_stations_from_files(there, tmp_path):
     assert up @ m @ -north == pytest.approx(rt) and up @ m @ east == pytest.approx(rp)
     assert np.trace(m) == pytest.approx(rr + tt + pp, abs=1e10)
     stations = SimpleNamespace(file=str(tmp_path / "STATIONS"), coordinates="geographic")
-    names, xyz, deep, _ = receivers.read_file(stations, domain)
+    read, xyz, deep, _ = receivers.read_file(stations, domain)
     longitude, latitude, depth = there.chunk.whereabouts(xyz)
-    assert names == ["LPAZ", "SAML"] and not deep and not there.outside(xyz) and np.allclose(depth, (20, 0), atol=1e-6)
+    assert (
+        read.names == ["LPAZ", "SAML"]
+        and not deep
+        and not there.outside(xyz)
+        and np.allclose(depth, (20, 0), atol=1e-6)
+    )
     assert np.allclose(longitude, (-68.1307, -63.1831)) and np.allclose(latitude, (-16.2879, -8.9489))
     words = [text for _, text in there.outside(there.xyz([-67.0, -67.0, -40.0], [-14.0] * 3, [-2e3, 1600e3, 10e3]))]
     assert "above the ground" in words[0] and "1500 km deep" in words[1] and "reaches to 10 and 8" in words[2]

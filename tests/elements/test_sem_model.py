@@ -201,7 +201,7 @@ def test_depths_count_from_the_top_of_a_mesh():
     mesh, at = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20), {"x": 100, "y": 250, "depth": 5}
     scenario = Scenario(**SMALL | {"domain": {"mesh": "m.msh"}, "receivers": [{"name": "A", "at": at}]})
     placed = place_on_mesh(scenario, mesh)
-    place = receivers.collect(placed)[0][0][2][0]
+    place = receivers.collect(placed)[0][0][1].xyz[0]
     np.testing.assert_allclose(place, [100, 250, 20 * np.sin(0.5) - 5], rtol=1e-9)
     assert placed.domain.extent == pytest.approx((600, 500, 200 + mesh.bounds()[1][2]))
 

@@ -49,7 +49,7 @@ def blocks(result, samples=0):
         return
     block = np.array([-1 if channel.terms else channel.receiver // count for channel in channels])
     for n, first in enumerate(range(0, len(receivers), count)):
-        named = receivers.part(first, min(first + count, len(receivers)))
+        named = receivers.part(slice(first, first + count))
         yield result.part(named, np.flatnonzero(block == n), first)
 
 

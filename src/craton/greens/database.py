@@ -175,7 +175,7 @@ class Database:
         from craton.survey import receivers
         from craton.survey.channels import channels as channels_of
         from craton.survey.globe import local
-        from craton.survey.whereabouts import located
+        from craton.survey.receivers import located
 
         scenario, chosen = self._changed(source), self._chosen(stations)
         sources = moments_of(scenario, self._medium)

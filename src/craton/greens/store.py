@@ -367,7 +367,7 @@ def stations_of(scenario):
         There are none, or two of one name.
     """
     from craton.survey import receivers
-    from craton.survey.whereabouts import located
+    from craton.survey.receivers import located
 
     if not scenario.receivers:
         words = "there are no stations"

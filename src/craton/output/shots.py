@@ -257,7 +257,7 @@ def _sample_dataset(planned, output, motion, attributes):
     """Return a dataset as each shot's will be, of the first receiver."""
     channels = [c for c in planned.channels if c.receiver == 0 and not c.terms]
     quantities = output.waveforms if len(planned.receivers) else ()
-    first = planned.receivers.first()
+    first = planned.receivers.part(slice(1))
     dataset = waveforms(
         np.ones((planned.steps, len(channels)), planned.precision),
         channels,

@@ -109,15 +109,8 @@ def cut(scenario, name, centre, low, high):
 
 def receiver_places(scenario):
     """Return the positions of the receivers of tables that state them, m: (n, 3); those in files are left out."""
-    rows = [np.empty((0, 3))]
-    for table in scenario.receivers:
-        at = getattr(table, "at", None)
-        many = getattr(table, "line", None) or (at if hasattr(at, "count") else None)
-        if many is not None:
-            rows.append(places.line(scenario, many))
-        elif at is not None:
-            rows.append(places.located(scenario, [at]))
-    return np.concatenate(rows)
+    tables = [entry.place for entry in scenario.receivers if entry.where in ("at", "line")]
+    return np.concatenate([np.empty((0, 3)), *(places.positions(scenario, table) for table in tables)])
 
 
 def radial(model, title):

@@ -189,7 +189,7 @@ def _wavelet_problems(i, spec):
 
 def _receiver_problems(scenario):
     entries, problems = receivers.collect(scenario)
-    return problems + [p for i, names, xyz, *_ in entries for p in _misplaced(scenario, i, names, xyz)]
+    return problems + [p for i, found in entries for p in _misplaced(scenario, i, found.names, found.xyz)]
 
 
 def _misplaced(scenario, i, names, xyz):
@@ -202,9 +202,9 @@ def _misplaced(scenario, i, names, xyz):
         texts = [f'"{names[n]}": {text}' for n, text in zip(numbers, texts)]
     if len(numbers) > len(texts):
         texts.append(f"and {len(numbers) - len(texts):,} more")
-    if hasattr(entry, "outside"):
+    if entry.where == "file":
         remedy += ', or write outside = "skip" beside file'
-    return [Problem(f"receivers.{i}.{receivers.where(entry)}", "; ".join(texts), remedy)]
+    return [Problem(f"receivers.{i}.{entry.where}", "; ".join(texts), remedy)]
 
 
 def _source_warnings(source, start, duration):

@@ -9,7 +9,7 @@ from craton.model.media import earth
 from craton.model.media.cells import Region
 from craton.survey import geography
 from craton.tables.fields import Place
-from craton.tables.receivers import Points
+from craton.tables.receivers import Line
 
 ASIDE = 1e-5  # of the resolution: how far positions are moved off a contact
 FEW = 1000  # points along a domain whose resolution is not known yet
@@ -90,20 +90,13 @@ def globe_of(scenario):
     return getattr(scenario.domain, "globe", None)
 
 
-def line(scenario, table):
-    """Coordinates (count, 3), metres, of equal distances from one position to another, or of a list
-    of positions.
+def positions(scenario, table) -> np.ndarray:
+    """Return coordinates (n, 3), metres, of one position, of many, or of equal distances from one to another.
 
-    In a chunk of the Earth they lie on the great circle, depths between those of the ends.
-    Elsewhere they lie on a straight line of the box; where both ends are depths, every point of
-    the line has its depth below the ground where it is.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    table : Line or Points of a scenario
+    In a chunk of the Earth a line lies on the great circle, depths between those of the ends. Elsewhere it is a
+    straight line of the box; where both ends are depths, every point has its depth below the ground where it is.
     """
-    if isinstance(table, Points):
+    if not isinstance(table, Line):
         return located(scenario, table.positions)
     ends = [table.from_, table.to]
     if globe_of(scenario) is not None and isinstance(table.from_, Place):

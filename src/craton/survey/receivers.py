@@ -6,13 +6,14 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.survey import event, fibres, geography, places, sensors
+from craton.io.contents import Stations
+from craton.survey import event, fibres, geography, globe, places, sensors
 from craton.survey.channels import Channel
 from craton.survey.refusals import FAR_AWAY, file_fault, misplaced
 from craton.tables.receivers import Points
@@ -73,19 +74,10 @@ class Receivers:
     def __len__(self):
         return len(self.names)
 
-    def first(self):
-        """Return the first receiver alone, without fibres."""
-        return self.part(0, 1)
-
-    def part(self, first, last):
-        """Return the receivers from number `first` up to `last`, excluded, without fibres; texts
-        are arrays of one width for all parts.
-
-        Parameters
-        ----------
-        first, last : int
+    def part(self, rows):
+        """Return the receivers of some rows, a slice or an array, without fibres; texts are arrays of one width for all
+        parts.
         """
-        rows = slice(first, last)
         texts = {
             name: None if (values := getattr(self, name)) is None else np.array(values, str)[rows]
             for name in ("names", "networks", "codes", "locations")
@@ -105,259 +97,146 @@ class Receivers:
         return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
 
 
-def build(scenario):
-    """Return the receivers of a scenario: single ones, lines, grids and files, in its order.
+def build(scenario) -> Receivers:
+    """Return the receivers of a scenario: single ones, lines, grids and files, in its order; raise ScenarioError for a
+    file that cannot be read, or a name used twice.
 
     Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
-
-    Parameters
-    ----------
-    scenario : Scenario
-
-    Raises
-    ------
-    ScenarioError
-        A file that cannot be read, or a name used twice.
     """
     entries, problems = collect(scenario)
     if problems:
         raise ScenarioError(problems)
-    ways = [(e.names[0], e.xyz, scenario.receivers[e.number]) for e in entries]
-    cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways if where(entry) == "das"]
-    points = [e for e in entries if where(scenario.receivers[e.number]) != "das"]
-    names, networks, codes, locations = (
-        [text for e in points for text in getattr(e, column)] for column in ("names", "networks", "codes", "locations")
-    )
+    cables, points = [], []
+    for number, found in entries:
+        entry = scenario.receivers[number]
+        if entry.where == "das":
+            cables.append((found.names[0], found.xyz, entry.das.spacing, entry.das.gauge))
+        else:
+            points.append(found)
+    texts = {
+        column: [str(text) for found in points for text in getattr(found, column)]
+        for column in ("names", "networks", "codes", "locations")
+    }
+    if not any(texts["locations"]):
+        texts["locations"] = None
     return Receivers(
-        names,
-        np.concatenate([np.empty((0, 3)), *(e.xyz for e in points)]),
-        fibres.build(cables) if cables else None,
-        networks=networks,
-        codes=codes,
-        elevation=np.concatenate([np.empty(0), *(e.elevation for e in points)]),
-        locations=locations if any(locations) else None,
-        warnings=tuple(word for e in points for word in e.words),
-        skipped=tuple(word for e in points for word in e.skipped),
+        xyz=np.concatenate([np.empty((0, 3)), *(found.xyz for found in points)]),
+        fibres=fibres.build(cables) if cables else None,
+        elevation=np.concatenate([np.empty(0), *(found.elevation for found in points)]),
+        warnings=tuple(text for found in points for text in found.warnings),
+        skipped=tuple(text for found in points for text in found.skipped),
+        **texts,
     )
 
 
-class Entry(NamedTuple):
-    """Receivers of one entry of a scenario: its number; names, positions (n, 3), m; codes of
-    networks and stations, elevations of the ground, m, NaN where no file states them, location
-    codes; what its file holds and is not recorded, and what is outside the domain, in words.
-    """
+def collect(scenario) -> tuple[list[tuple[int, Receivers]], list[Problem]]:
+    """Return the receivers of each entry of a scenario that can be read, with the number of the entry, and the problems
+    of the others; of a fibre they are its corners, with one name.
 
-    number: int
-    names: list
-    xyz: np.ndarray
-    networks: list
-    codes: list
-    elevation: np.ndarray
-    locations: list
-    words: list
-    skipped: list
-
-    def part(self, rows, **changes):
-        """Return some of the receivers.
-
-        Parameters
-        ----------
-        rows : sequence of int
-        changes : dict
-            Other fields that change.
-        """
-        lists = ("names", "networks", "codes", "locations")
-        some = {name: [getattr(self, name)[n] for n in rows] for name in lists}
-        arrays = {name: getattr(self, name)[rows] for name in ("xyz", "elevation")}
-        return self._replace(**some, **arrays, **changes)
-
-
-def collect(scenario):
-    """Receivers of each entry of a scenario, and the problems of names and files.
-
-    Parameters
-    ----------
-    scenario : Scenario
-
-    Returns
-    -------
-    entries : list of Entry
-        All that can be read.
-    problems : list of Problem
+    A name that stands for stations of different networks has the network in front.
     """
     entries, problems, total = [], [], 0
     for i, entry in enumerate(scenario.receivers):
-        total += _count(entry)
+        total += 1 if entry.where in ("file", "das") else entry.place.count
         if total > MOST_RECEIVERS:
             words = f"{total:,} receivers are more than the {MOST_RECEIVERS:,} that one run can have"
-            problems.append(Problem(f"receivers.{i}.{where(entry)}", words, "write fewer, or split the run"))
+            problems.append(Problem(f"receivers.{i}.{entry.where}", words, "write fewer, or split the run"))
             break
         try:
-            names, xyz, codes = expand(entry, scenario)
+            found = expand(entry, scenario, f"receivers.{i}.file")
         except (OSError, ValueError, LookupError) as error:
-            key, words = where(entry), (str(error), FAR_AWAY)
-            if key == "file":
-                words = file_fault(entry, error, KINDS, COLUMNS)
-            problems.append(Problem(f"receivers.{i}.{key}", *words))
+            is_file = entry.where == "file"
+            words = file_fault(entry, error, KINDS, COLUMNS) if is_file else (str(error), FAR_AWAY)
+            problems.append(Problem(f"receivers.{i}.{entry.where}", *words))
             continue
-        filled = codes.filled(names, scenario.output.network)
-        words = [f"receivers.{i}.file: {text}" for text in codes.words]
-        if getattr(entry, "side", None) is not None:
-            xyz = places.on_side(scenario, xyz, entry.side)
-        found = Entry(i, names, xyz, *filled, words, [])
-        if getattr(entry, "outside", "") == "skip":
-            found = _inside(scenario, found)
-            if not found.names:
-                words = f"all {len(names)} receivers of {entry.file} are outside the domain: {found.skipped[0]}"
+        if entry.where == "file" and entry.outside == "skip":
+            numbers, texts, _ = misplaced(scenario, found.xyz, len(found))
+            skipped = tuple(f"{found.names[n]}: {text}" for n, text in zip(numbers, texts))
+            if len(skipped) == len(found):
+                words = f"all {len(found)} receivers of {entry.file} are outside the domain: {skipped[0]}"
                 problems.append(Problem(f"receivers.{i}.file", words, FAR_AWAY))
-        entries.append(found)
-    entries = with_networks(_without_repeated(scenario, entries))
+            found = replace(found.part(np.setdiff1d(np.arange(len(found)), numbers)), skipped=skipped)
+        entries.append((i, found))
+    entries = _with_networks(_without_repeated(scenario, entries))
     taken = set()
-    for entry in entries:
-        problems += _used_twice(entry.number, scenario.receivers[entry.number], taken, list(entry.names))
-        taken.update(entry.names)
+    for i, found in entries:
+        problems += _used_twice(f"receivers.{i}.", scenario.receivers[i], taken, list(found.names))
+        taken.update(found.names)
     return entries, problems
 
 
-def _inside(scenario, entry):
-    """Return the receivers of an entry that are inside the domain."""
-    numbers, texts, _ = misplaced(scenario, entry.xyz, len(entry.names))
-    texts = [f"{entry.names[n]}: {text}" for n, text in zip(numbers, texts)]
-    return entry.part(np.setdiff1d(np.arange(len(entry.names)), numbers), skipped=texts)
-
-
 def _without_repeated(scenario, entries):
-    """Return entries without the stations of files that an earlier file has at the same place."""
-    taken = [name for entry in entries for name in entry.names]
-    if len(set(taken)) == len(taken):
-        return entries
+    """Leave out stations of files that another entry has with the same codes at the same place."""
     seen, kept = set(), []
-    for entry in entries:
-        if where(scenario.receivers[entry.number]) == "file":
-            codes = zip(entry.networks, entry.codes, entry.locations)
-            stations = [(*three, *xyz) for three, xyz in zip(codes, entry.xyz.tolist())]
+    for i, found in entries if _names_repeat(entries) else ():
+        if scenario.receivers[i].where == "file":
+            stations = [*zip(found.networks, found.codes, found.locations, map(tuple, found.xyz.tolist()))]
             rows = [n for n, station in enumerate(stations) if station not in seen]
             if len(rows) < len(stations):
-                again = [entry.names[n] for n, station in enumerate(stations) if station in seen]
-                words = f"receivers.{entry.number}.file: {sensors.TOLD['twice']}"
-                words = words.format(first_of(again))
-                entry = entry.part(rows, words=[*entry.words, words])
+                again = first_of([found.names[n] for n, station in enumerate(stations) if station in seen])
+                words = f"receivers.{i}.file: {sensors.TOLD['twice'].format(again)}"
+                found = replace(found.part(rows), warnings=(*found.warnings, words))
             seen.update(stations)
-        kept.append(entry)
-    return kept
+        kept.append((i, found))
+    return kept or entries
 
 
-def _count(entry):
-    """Receivers of an entry, as far as they are counted before they are made or read."""
-    line, grid = getattr(entry, "line", None), getattr(entry, "grid", None)
-    line = line if line is not None else getattr(entry, "at", None)
-    if hasattr(line, "count"):
-        return line.count
-    if grid is None:
-        return 1
-    axes = (grid.longitude, grid.latitude) if grid.on_earth else (grid.x, grid.y)
-    return axes[0][2] * axes[1][2]
+def _names_repeat(entries):
+    names = [name for _, found in entries for name in found.names]
+    return len(set(names)) < len(names)
 
 
-def with_networks(entries):
-    """Return entries in which receivers of equal names but different networks are named
-    network.station.
-
-    Parameters
-    ----------
-    entries : list of Entry
-    """
-    taken = [name for entry in entries for name in entry.names]
-    if len(set(taken)) == len(taken):
+def _with_networks(entries):
+    """Put the network in front of names that stations of different networks have."""
+    if not _names_repeat(entries):
         return entries
-    pairs = [pair for entry in entries for pair in zip(entry.names, entry.networks)]
-    counts = Counter(name for name, _ in pairs)
-    networks = Counter(name for name, _ in set(pairs))
+    pairs = [pair for _, found in entries for pair in zip(found.names, found.networks)]
+    counts, networks = Counter(name for name, _ in pairs), Counter(name for name, _ in set(pairs))
     apart = {name for name, count in counts.items() if 1 < count == networks[name]}
-    return [
-        entry._replace(
-            names=[f"{network}.{name}" if name in apart else name for name, network in zip(entry.names, entry.networks)]
-        )
-        if apart & set(entry.names)
-        else entry
-        for entry in entries
-    ]
+
+    def named(found):
+        names = zip(found.names, found.networks)
+        return [f"{network}.{name}" if name in apart else name for name, network in names]
+
+    return [(i, replace(found, names=named(found))) for i, found in entries]
 
 
-@dataclass(frozen=True)
-class Codes:
-    """Codes of networks and stations, elevations of the ground, m, and location codes, as far as a
-    file has them; what it holds and is not recorded, in words.
+def expand(entry, scenario, key) -> Receivers:
+    """Return the receivers of one entry; raise OSError, ValueError or LookupError, as reading its file does.
 
-    Parameters
-    ----------
-    networks, codes : list of str or None
-    elevation : ndarray or None
-    locations : list of str or None
-    words : list of str
+    A place of a file that is not on the map has NaN as x, y and z. Warnings begin with `key`.
     """
-
-    networks: list | None = None
-    codes: list | None = None
-    elevation: np.ndarray | None = None
-    locations: list | None = None
-    words: tuple | list = ()
-
-    def filled(self, names, network):
-        """Networks, codes, elevations and locations of all receivers: `network`, the names, NaN and
-        nothing where the file has none.
-
-        Parameters
-        ----------
-        names : list of str
-        network : str
-        """
-        stated = self.networks if self.networks is not None else [""]
-        networks = [name or network for name in stated]
-        elevation = self.elevation if self.elevation is not None else np.full(len(names), np.nan)
-        return (
-            networks if self.networks is not None else networks * len(names),
-            self.codes or list(names),
-            elevation,
-            self.locations or [""] * len(names),
-        )
-
-
-def expand(entry, scenario):
-    """Names, positions (n, 3) and `Codes` of one entry of a scenario's receivers; of a fibre its
-    one name and its corners.
-
-    Parameters
-    ----------
-    entry : receivers of a scenario
-    scenario : Scenario
-
-    Raises
-    ------
-    OSError, ValueError, LookupError
-        A file that cannot be read, that is not a table of receivers, or whose longitudes and
-        latitudes have no reference.
-    """
-    if getattr(entry, "file", None) is not None:
-        names, xyz, deep, codes = read_file(entry, scenario.domain, _origin(scenario))
-        return names, _placed(scenario, xyz, deep), codes
-    if getattr(entry, "das", None) is not None:
-        return [entry.name], places.located(scenario, entry.das.along), Codes()
-    if getattr(entry, "line", None) is not None:
-        xyz = places.line(scenario, entry.line)
-    elif isinstance(getattr(entry, "at", None), Points):
-        xyz = places.line(scenario, entry.at)
-    elif getattr(entry, "grid", None) is not None:
-        lattice = _lattice(entry.grid, scenario.domain)
-        xyz = _placed(scenario, lattice, entry.grid.depth is not None)
+    words = []
+    if entry.where == "file":
+        stations, xyz, deep, words = read_file(entry, scenario.domain, _origin(scenario))
+        xyz = _placed(scenario, xyz, deep)
     else:
-        return [entry.name], places.located(scenario, [entry.at]), Codes()
-    return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz, Codes()
+        if entry.where == "grid":
+            grid = entry.grid
+            mapped = geography.places(scenario.domain, "geographic" if grid.on_earth else "metres")
+            x, y = (values.ravel() for values in np.meshgrid(*(np.linspace(*axis) for axis in grid.sides)))
+            xyz = _placed(scenario, mapped.xyz(x, y, 0.0 - grid.height), grid.depth is not None)
+        elif entry.where == "das":
+            xyz = places.located(scenario, entry.das.along)
+        else:
+            xyz = places.positions(scenario, entry.place)
+        many = entry.where in ("line", "grid") or isinstance(entry.place, Points)
+        stations = Stations([f"{entry.name}{n}" for n in range(1, len(xyz) + 1)] if many else [entry.name], *xyz.T)
+    count = len(stations.names)
+    return Receivers(
+        stations.names,
+        places.on_side(scenario, xyz, entry.side),
+        networks=[name or scenario.output.network for name in stations.networks or [""] * count],
+        codes=stations.codes or list(stations.names),
+        elevation=np.full(count, np.nan) if stations.elevation is None else stations.elevation,
+        locations=stations.locations or [""] * count,
+        warnings=tuple(f"{key}: {text}" for text in words),
+    )
 
 
 def _origin(scenario):
-    """Return the origin time of a scenario; None where there is none, or its file cannot be read,
-    which is a problem of its source.
+    """Return the origin time of a run; None where the file that would say it cannot be read, which has a report of its
+    own.
     """
     try:
         return event.origin_time(scenario)
@@ -366,77 +245,36 @@ def _origin(scenario):
 
 
 def _placed(scenario, xyz, deep):
-    """Positions of which all or none are depths, draped over the ground."""
+    """Put positions, m, into the plane of a 2-D domain, and below the ground where they are depths."""
     if scenario.domain.planar:
         xyz[:, 1] = 0.0
     return places.draped(scenario, xyz, np.full(len(xyz), deep))
 
 
-def where(entry):
-    """Return the key of an entry that says where its receivers are: ``at``, ``line``, ``grid``,
-    ``file`` or ``das``.
-
-    Parameters
-    ----------
-    entry : receivers of a scenario
-    """
-    return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
-
-
-def _used_twice(index, entry, taken, names):
+def _used_twice(key, entry, taken, names):
     if len(different := set(names)) == len(names) and different.isdisjoint(taken):
         return []
     seen, twice = set(taken), []
     for name in names:
         twice += [name] if name in seen else []
         seen.add(name)
-    if not twice:
-        return []
-    key = "file" if where(entry) == "file" else "name"
     others = f" and {len(twice) - 1} more names" if len(twice) > 1 else ""
     message = f'the name "{twice[0]}"{others} is already taken by another receiver'
-    return [Problem(f"receivers.{index}.{key}", message, "give every receiver a unique name")]
-
-
-def _lattice(grid, domain):
-    """Points (n, 3) of a grid, x or longitude fastest, depths from z = 0, m."""
-    axes = (grid.longitude, grid.latitude) if grid.on_earth else (grid.x, grid.y)
-    east, north = (values.ravel() for values in np.meshgrid(*(np.linspace(*a) for a in axes)))
-    mapped = geography.places(domain, "geographic" if grid.on_earth else "metres")
-    return mapped.xyz(east, north, 0.0 - grid.height)
+    return [Problem(key + ("file" if entry.where == "file" else "name"), message, "give every receiver a unique name")]
 
 
 def read_file(entry, domain, origin=None):
-    """Receivers from a file: StationXML, text of the FDSN, STATIONS of SPECFEM or CSV, told apart by
-    what they begin with.
+    """Return the stations of a file, their positions (n, 3), m, whether their z still count from the ground, and what
+    was left out of the file or taken in place of what: Stations, array, bool, list of str.
 
-    Parameters
-    ----------
-    entry : receivers of a scenario, from a file
-    domain : Domain
-    origin : str, optional
-        Origin time, ISO 8601, UTC, in whose epoch stations are.
-
-    Returns
-    -------
-    names : list of str
-    xyz : ndarray, shape (n, 3)
-        Positions, m; NaN where a place is not on the map of the box.
-    deep : bool
-        Whether z is minus a depth.
-    codes : Codes
-
-    Raises
-    ------
-    OSError, ValueError, LookupError
-        A file that cannot be read or understood, or positions without reference.
+    A place that is not on the map has NaN as x, y and z. Without an `origin` time (ISO 8601, UTC) the last epoch of
+    each station counts.
     """
     status = os.stat(entry.file)
     stations, words = _stations(entry.file, origin, status.st_mtime_ns, status.st_size)
-    codes = Codes(stations.networks, stations.codes, stations.elevation, stations.locations, words)
     if stations.coordinates == "model":
         xyz = np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1)
-        return stations.names, xyz, stations.deep, codes
+        return stations, xyz, stations.deep, words
     mapped = geography.places(domain, stations.coordinates or entry.coordinates)
     if not (stations.deep or mapped.deep):
         raise ValueError(
@@ -445,7 +283,7 @@ def read_file(entry, domain, origin=None):
     far = mapped.off_map(stations.x, stations.y)
     xyz = np.full((len(far), 3), np.nan)
     xyz[~far] = mapped.xyz(stations.x[~far], stations.y[~far], stations.depth[~far])
-    return stations.names, xyz, mapped.deep and stations.deep, codes
+    return stations, xyz, mapped.deep and stations.deep, words
 
 
 @lru_cache(4)
@@ -454,3 +292,33 @@ def _stations(file, origin, *_):
     plans ask several times.
     """
     return sensors.recorded(io.read(file, "station"), origin)
+
+
+def located(receivers, scenario, sources) -> Receivers:
+    """Return receivers with the position of the first source (of a rupture where it starts), their own on Earth and
+    from that source, and what is known of the event.
+    """
+    earth = places.globe_of(scenario) or geography.local_of(scenario.domain)
+    if any(entry.shot or entry.shots for entry in scenario.source):
+        sources = []
+    source = tuple(map(float, sources[0].hypocentre)) if sources and len(sources[0].points) else None
+    return replace(
+        receivers,
+        source=source,
+        stations=_stations_of(receivers, scenario, earth, source) if len(receivers) else None,
+        event=event.attributes(scenario, sources, earth),
+    )
+
+
+def _stations_of(receivers, scenario, earth, source):
+    """Return the `globe.Stations` of receivers; None where the model lies nowhere and there is no source."""
+    if earth is None:
+        return None if source is None else globe.flat(receivers.xyz, source)
+    if isinstance(earth, globe.Globe):
+        depth, ground = earth.heights(receivers.xyz)
+    else:
+        ground = places.ground_below(scenario, receivers.xyz)
+        depth = ground - receivers.xyz[:, 2]
+    if receivers.elevation is not None:
+        ground = np.where(np.isfinite(receivers.elevation), receivers.elevation, ground)
+    return globe.with_heights(globe.stations(earth, receivers.xyz, source), depth, ground)

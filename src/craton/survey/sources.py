@@ -99,8 +99,7 @@ def positions(scenario, entry):
     entry : source or receivers of a scenario
     """
     table = entry.at if entry.shots is None else entry.shots
-    many = hasattr(table, "count")
-    xyz = places.line(scenario, table) if many else places.located(scenario, [table])
+    xyz = places.positions(scenario, table)
     return [tuple(map(float, position)) for position in places.on_side(scenario, xyz, entry.side)]
 
 

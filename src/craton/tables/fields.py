@@ -6,7 +6,7 @@ import math
 import operator
 import os
 import sys
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, ClassVar, Union
 
 from pydantic import (
     AfterValidator,
@@ -486,7 +486,18 @@ Frequency = quantity("frequency", above=0)
 Xyz = triple(Length, "xyz", "m")
 
 
-class Position(Table):
+class _At(Table):
+    """One position, in the domain's own axes or on Earth."""
+
+    count: ClassVar[int] = 1
+
+    @property
+    def positions(self):
+        """It alone, as a tuple."""
+        return (self,)
+
+
+class Position(_At):
     """A place: ``[x, y, z]`` in metres with z up, or ``{ x, y, depth }`` with depth below the local
     surface.
 
@@ -551,7 +562,7 @@ Longitude = quantity("angle", least=-180, most=360)
 Latitude = quantity("angle", least=-90, most=90)
 
 
-class Place(Table):
+class Place(_At):
     """A place on Earth: ``longitude`` and ``latitude`` (deg), and ``depth`` below the ground or
     ``elevation`` (m); on the ground without them.
 
@@ -580,12 +591,13 @@ class Place(Table):
         return self.elevation is None
 
 
-def _kind_of_place(value):
+def kind_of_place(value):
+    """Return the class of one position, by its keys."""
     on_earth = isinstance(value, dict) and {"longitude", "latitude"} & set(value)
     return "Place" if on_earth else "Position"
 
 
-At = union(_kind_of_place, Position, Place)  # in the domain's own axes, or on Earth
+At = union(kind_of_place, Position, Place)  # in the domain's own axes, or on Earth
 
 
 def places(scenario, kind=Position):

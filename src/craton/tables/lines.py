@@ -1,181 +1,125 @@
-"""Which line of a TOML text each key stands on, also in arrays of tables, inline tables and arrays
-over many lines.
-"""
+"""Which line of a TOML text each key stands on, also in arrays of tables, inline tables and arrays over many lines."""
 
 import re
 from contextlib import suppress
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_VALUE_END = re.compile(r"[,\]}\n#]")
-_QUOTES = ('"""', "'''", '"', "'")
+_TOKEN = re.compile(
+    r'(?P<string>"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\')'
+    r"|(?P<blank>[ \t\r]+|\#[^\n]*)|(?P<newline>\n)|(?P<mark>[][{}=,.])|(?P<bare>[^][{}=,.\s\#\"']+)|(?P<bad>.)",
+    re.DOTALL,
+)
 
 
-def line_map(text):
-    """Line numbers of the keys of a TOML text.
-
-    Parameters
-    ----------
-    text : str
-        Text that ``tomllib`` accepts; for other text the map covers what stands before the error.
-
-    Returns
-    -------
-    dict
-        From paths, ``("source", 0, "at", 2)``, to line numbers from 1.
+def line_map(text: str) -> dict[tuple, int]:
+    """Return the line numbers, from 1, of the paths ``("source", 0, "at", 2)`` of a TOML text; for text that is not
+    TOML, of what stands before the error.
     """
-    scanner = _Scanner(text)
-    with suppress(IndexError, RecursionError, ValueError):  # not TOML from there on
-        scanner.document()
-    return scanner.lines
+    reader = _Reader()
+    with suppress(StopIteration, RecursionError, ValueError):  # the end, or not TOML from there on
+        reader.document(text)
+    return reader.lines
 
 
-def line_of(lines, path):
-    """Return the line of a path, or of the nearest table around it that has one; None where there
-    is none.
-
-    Parameters
-    ----------
-    lines : dict
-        From `line_map`.
-    path : tuple
-        ``("source", 0, "at")``.
-    """
-    for end in range(len(path), 0, -1):
-        if path[:end] in lines:
-            return lines[path[:end]]
-    return None
+def line_of(lines: dict[tuple, int], path: tuple) -> int | None:
+    """Return the line of a path, or of the nearest table around it that has one; None where there is none."""
+    return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
 
 
-class _Scanner:
-    """One pass over the text; every method starts at ``self.at`` and leaves it behind what it read."""
+def _tokens(text):
+    """Yield the kind, text and line of every token; blanks and comments are none."""
+    line = 1
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "blank":
+            yield match.lastgroup, match.group(), line
+        line += match.group().count("\n")
+    yield "newline", "\n", line
 
-    def __init__(self, text):
-        self.text, self.at = text, 0
+
+class _Reader:
+    """One pass over the tokens; `kind`, `text` and `line` are those of the token that is read next."""
+
+    def __init__(self):
         self.lines, self.counts = {}, {}
-        self._known, self._known_line = 0, 1
 
-    def document(self):
-        table = ()
-        self.blanks(newlines=True)
-        while self.at < len(self.text):
-            if self.peek() == "[":
+    def document(self, text):
+        self.tokens, table = _tokens(text), ()
+        self.step()
+        while True:
+            self.skip_newlines()
+            if self.take("["):
                 table = self.header()
             else:
                 self.pair(table)
-            self.blanks(newlines=True)
+
+    def step(self):
+        self.kind, self.text, self.line = next(self.tokens)
+
+    def take(self, mark):
+        """Step over a mark, and return whether it stands here."""
+        found = self.kind == "mark" and self.text == mark
+        if found:
+            self.step()
+        return found
+
+    def skip_newlines(self):
+        while self.kind == "newline":
+            self.step()
 
     def header(self):
-        line, double = self.line(), self.text.startswith("[[", self.at)
-        self.at += 1 + double
-        names = self.key("]")
-        self.at += 1 + double
-        path = self.inside(names[:-1]) + (names[-1],)
+        line, double, path = self.line, self.take("["), ()
+        *parents, name = self.key()
+        for parent in parents:  # arrays of tables on the way stand for their last table
+            path = (*path, parent)
+            path += (self.counts[path],) if path in self.counts else ()
+        path = (*path, name)
         if double:
-            count = self.counts[path] = self.counts.get(path, -1) + 1
+            self.counts[path] = self.counts.get(path, -1) + 1
             self.lines.setdefault(path, line)
-            path = (*path, count)
+            path = (*path, self.counts[path])
         self.lines[path] = line
+        while self.take("]"):
+            pass
         return path
 
-    def inside(self, names):
-        """Return the path of a header's parent: arrays of tables on the way stand for their last
-        table.
-        """
-        path = ()
-        for name in names:
-            path = (*path, name)
-            if path in self.counts:
-                path = (*path, self.counts[path])
-        return path
+    def key(self):
+        names = []
+        while not names or self.take("."):
+            if self.kind not in ("string", "bare"):
+                raise ValueError
+            names.append(self.text[1:-1] if self.kind == "string" else self.text)
+            self.step()
+        return names
 
     def pair(self, table):
-        line = self.line()
-        path = table
-        for name in self.key("="):
-            path = (*path, name)
-            self.lines.setdefault(path, line)
-        self.at += 1
-        self.value(path)
+        line = self.line
+        for name in self.key():
+            table = (*table, name)
+            self.lines.setdefault(table, line)
+        if not self.take("="):
+            raise ValueError
+        self.value(table)
 
     def value(self, path):
-        self.blanks(newlines=False)
-        self.lines.setdefault(path, self.line())
-        if self.peek() == "[":
-            self.items(path, "]", self.element)
-        elif self.peek() == "{":
-            self.items(path, "}", lambda path, i: self.pair(path))
-        elif self.peek() in "\"'":
-            self.string()
+        self.lines.setdefault(path, self.line)
+        if self.take("["):
+            self.items(path, "]")
+        elif self.take("{"):
+            self.items(path, "}")
         else:
-            end = _VALUE_END.search(self.text, self.at)
-            self.at = end.start() if end else len(self.text)
+            while self.kind != "newline" and not (self.kind == "mark" and self.text in ",]}"):
+                self.step()
 
-    def items(self, path, closing, read):
-        self.at += 1
+    def items(self, path, closing):
         index = 0
-        self.blanks(newlines=True)
-        while self.peek() != closing:
-            read(path, index)
-            index += 1
-            self.blanks(newlines=True)
-            if self.peek() == ",":
-                self.at += 1
-                self.blanks(newlines=True)
-            elif self.peek() != closing:
-                raise ValueError
-        self.at += 1
-
-    def element(self, path, index):
-        self.lines[(*path, index)] = self.line()
-        self.value((*path, index))
-
-    def key(self, closing):
-        names = []
-        while True:
-            self.blanks(newlines=False)
-            if self.peek() in "\"'":
-                names.append(self.string())
+        self.skip_newlines()
+        while not self.take(closing):
+            if closing == "}":
+                self.pair(path)
             else:
-                match = _BARE.match(self.text, self.at)
-                if not match:
-                    raise ValueError
-                names.append(match.group())
-                self.at = match.end()
-            self.blanks(newlines=False)
-            if self.peek() == closing:
-                return names
-            if self.peek() != ".":
+                self.lines[(*path, index)] = self.line
+                self.value((*path, index))
+                index += 1
+            self.skip_newlines()
+            if not self.take(",") and self.text != closing:
                 raise ValueError
-            self.at += 1
-
-    def string(self):
-        quote = next(q for q in _QUOTES if self.text.startswith(q, self.at))
-        start = self.at = self.at + len(quote)
-        while not self.text.startswith(quote, self.at):
-            self.at += 2 if quote[0] == '"' and self.text[self.at] == "\\" else 1
-            self.peek()
-        content = self.text[start : self.at]
-        self.at += len(quote)
-        while len(quote) == 3 and self.text.startswith(quote[0], self.at):  # """quoted at the end"""""
-            self.at += 1
-        return content
-
-    def blanks(self, newlines):
-        """Skip blanks, and with ``newlines`` also ends of lines and comments."""
-        while self.at < len(self.text):
-            if self.text[self.at] in " \t" or (newlines and self.text[self.at] in "\r\n"):
-                self.at += 1
-            elif newlines and self.text[self.at] == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                return
-
-    def peek(self):
-        return self.text[self.at]
-
-    def line(self):
-        """Return the line number here; positions only grow, so newlines are counted once."""
-        self._known_line += self.text.count("\n", self._known, self.at)
-        self._known = self.at
-        return self._known_line
+            self.skip_newlines()

@@ -4,7 +4,7 @@ wavefield.
 
 import math
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
@@ -28,6 +28,7 @@ from craton.tables.fields import (
     exactly_one,
     items_of,
     key,
+    kind_of_place,
     many,
     must,
     tagged,
@@ -80,18 +81,27 @@ class Points(Table):
 def _kind_of_at(value):
     listed = as_list(value)
     first = listed[0] if isinstance(listed, list) and listed else None
-    if first is None or not isinstance(first, (list, tuple, dict, Table)):
-        on_earth = isinstance(value, dict) and {"longitude", "latitude"} & set(value)
-        return "Place" if on_earth else "Position"
-    return "Points"
+    return "Points" if isinstance(first, (list, tuple, dict, Table)) else kind_of_place(value)
 
 
 AnyAt = union(_kind_of_at, Position, Place, Points)  # one position or many
 
 
-class Station(Table):
+class _Receiver(Table):
+    """Receivers of one entry."""
+
+    where: ClassVar[str]  # key that says where they are
+
+    @property
+    def place(self):
+        """What stands under that key."""
+        return getattr(self, self.where)
+
+
+class Station(_Receiver):
     """One receiver, or at many positions NAME1, NAME2, ..."""
 
+    where = "at"
     name: Text = key('"R1"')
     at: AnyAt = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
     side: Side | None = None
@@ -105,9 +115,10 @@ class Line(Table):
     count: whole(least=2) = key("11")
 
 
-class ReceiverLine(Table):
+class ReceiverLine(_Receiver):
     """A line of receivers NAME1, NAME2, ..."""
 
+    where = "line"
     name: Text = key('"L"  # prefix: L1, L2, ...')
     line: Line
     side: Side | None = None
@@ -158,7 +169,7 @@ class Lattice(Table):
         for name in pair:
             if getattr(self, name) is None:
                 yield name, f'missing: "{name}" is required', f"write {name} = {example}"
-        yield from too_many(pair, *(getattr(self, name) for name in pair))
+        yield from too_many(pair, *self.sides)
         for name in ("x", "y") if self.on_earth else ():
             if getattr(self, name) is not None:
                 message = f"{name} and longitude, latitude are mutually exclusive"
@@ -170,25 +181,37 @@ class Lattice(Table):
         return self.longitude is not None or self.latitude is not None
 
     @property
+    def sides(self):
+        """[first, last, count] along its two axes."""
+        return (self.longitude, self.latitude) if self.on_earth else (self.x, self.y)
+
+    @property
+    def count(self):
+        """How many points there are."""
+        return self.sides[0][2] * self.sides[1][2]
+
+    @property
     def height(self):
         """Elevation z of the lattice, metres."""
         return self.z if self.depth is None else 0.0 - self.depth
 
 
-class ReceiverGrid(Table):
+class ReceiverGrid(_Receiver):
     """A horizontal grid of receivers NAME1, NAME2, ..., x fastest."""
 
+    where = "grid"
     name: Text = key('"G"  # prefix: G1, G2, ...')
     grid: Lattice
     side: Side | None = None
 
 
-class ReceiverFile(Table):
+class ReceiverFile(_Receiver):
     """Receivers from a file: CSV with columns name, x, y and z or depth (m) or name, longitude,
     latitude and depth or elevation, a STATIONS file of SPECFEM, StationXML, or text of the FDSN;
     those outside the domain are refused, or with ``outside = "skip"`` left out.
     """
 
+    where = "file"
     file: FilePath
     coordinates: choice("geographic", "metres") = "geographic"
     side: Side | None = None
@@ -234,9 +257,11 @@ class FibrePath(Table):
             yield "gauge", message, "give a shorter gauge length"
 
 
-class Fibre(Table):
+class Fibre(_Receiver):
     """A fibre that records axial strain rate, as distributed acoustic sensing does."""
 
+    where = "das"
+    side: ClassVar[None] = None
     name: Text = key('"F"')
     das: FibrePath
 

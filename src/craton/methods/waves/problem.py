@@ -21,9 +21,9 @@ from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
+from craton.survey.receivers import located
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
-from craton.survey.whereabouts import located
 
 # a run has diverged beyond this multiple of the largest value that all sources together could give to one cell or element
 DIVERGED = 1e3

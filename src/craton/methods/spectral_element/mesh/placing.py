@@ -304,9 +304,10 @@ def problems(scenario, places):
             keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(positions_of_entry)
             names += [""] * len(positions_of_entry)
     of_sources = len(positions)
-    for i, these, xyz, *_ in receivers.collect(scenario)[0]:
+    for i, found in receivers.collect(scenario)[0]:
+        these, xyz = found.names, found.xyz
         positions += list(xyz)
-        keys += [f"receivers.{i}.{receivers.where(scenario.receivers[i])}"] * len(xyz)
+        keys += [f"receivers.{i}.{scenario.receivers[i].where}"] * len(xyz)
         names += [*these] * (1 if len(these) == len(xyz) else len(xyz))
     if not positions:
         return []

@@ -61,13 +61,14 @@ from craton.tables.medium import (
     Radial,
     Regions,
     Sphere,
+    Stiffness,
 )
-from craton.tables.peaks import Peaks
 from craton.tables.receivers import (
     Fibre,
     FibrePath,
     Lattice,
     Line,
+    Peaks,
     Plane,
     Points,
     ReceiverFile,
@@ -77,22 +78,27 @@ from craton.tables.receivers import (
     Station,
 )
 from craton.tables.schema import Geographic, Gradient, Greens, Output, TimeSpan
-from craton.tables.source_files import CmtSolution, ForceSolution, Fsp, PlaneWave, QuakeMl, SourceTable, Srf
 from craton.tables.sources import (
     Brune,
+    CmtSolution,
     CmtTensor,
     Explosion,
+    ForceSolution,
+    Fsp,
     Gaussian,
     GaussianDerivative,
     Kuepper,
     Lowpass,
     MomentTensor,
+    PlaneWave,
     PointForce,
+    QuakeMl,
     Ricker,
     Samples,
+    SourceTable,
+    Srf,
     Tensor,
 )
-from craton.tables.stiffness import Stiffness
 
 SCENARIOS = {name: method.scenario() for name, method in METHODS.items()}
 DEFAULT = next(iter(SCENARIOS))  # method of a file that names none

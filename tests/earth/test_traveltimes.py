@@ -8,13 +8,12 @@ from common import refused
 from earthcase import CENTRE, PREM, SIMPLE
 from paths import SHARED
 
-from craton.model.globe import radial_files, sphere
+from craton.model.globe import radial_files
 from craton.model.globe.chunk import chunk
 from craton.report import figures, station_maps
 from craton.report.traces import draw_profile
 
 pytest.importorskip("obspy")
-from obspy.geodetics import locations2degrees  # noqa: E402
 
 from craton.survey import traveltimes  # noqa: E402 (needs ObsPy)
 
@@ -65,35 +64,6 @@ def test_pulses_are_picked_between_samples():
         assert time == pytest.approx(arrival, abs=0.02) and likeness == pytest.approx(sign, abs=5e-3)
         assert traveltimes.delay(trace, gaussian, 1.0, -20.0, (170, 190))[0] == pytest.approx(180, abs=0.02)
     refused(ValueError, "does not hold", traveltimes.delay, trace, gaussian, 1.0, -20.0, (900, 950))
-
-
-def test_onsets():
-    t, sampling = 10 + 0.1 * np.arange(3000), (0.1, 10.0, 0.5, 10)
-    noise = np.random.default_rng(3).normal(size=t.size) * 0.01
-    trace = noise + np.where(t > 150, np.sin(2 * (t - 150)) * np.exp(-(t - 150) / 20), 0)
-    assert traveltimes.onset(trace, *sampling, ratio=30) == pytest.approx(150, abs=0.6)
-    assert traveltimes.onset(np.where(t > 150, 1.0, 0.0), *sampling) == pytest.approx(150, abs=0.6)
-    assert traveltimes.onset(noise, *sampling, ratio=30) is None
-    assert traveltimes.onset(trace, *sampling, ratio=30, window=(200, 220)) is None
-
-
-def test_rows_of_a_seismogram(simple):
-    """0.5 % of 100 s and 178 s are 0.5 and 0.89 s."""
-    t, off = 0.5 * np.arange(2000), {"p": 0.3, "s": 4.0}
-    expected = traveltimes.arrivals(simple, 647.1e3, 5.0, ("p", "s"))
-    trace = sum(gaussian(t - a.time - off[a.phase]) for a in expected)
-    rows = traveltimes.compare(trace, gaussian, 0.5, 0.0, expected, 15.0)
-    assert [(r["phase"], r["passed"]) for r in rows] == [("p", True), ("s", False)]
-    assert np.allclose([r["off"] for r in rows], [0.3, 4.0], atol=0.02)
-
-
-def test_distances_and_azimuths():
-    """Against ObsPy's great circles, which are spherical, too."""
-    frame = sphere.Frame(*CENTRE, geographic=False)
-    stations = np.array([(-67.25, -18.82), (-60.0, -13.82), (10.0, 50.0), (-67.25, -8.82)])
-    distance, azimuth = traveltimes.distances(frame, CENTRE, stations)
-    assert np.allclose(distance, [locations2degrees(*CENTRE[::-1], lat, lon) for lon, lat in stations], atol=1e-9)
-    assert np.allclose((azimuth[[0, 3]] + 1) % 360, (181, 1), atol=1e-6) and azimuth[1] == pytest.approx(90, abs=1.2)
 
 
 def test_figures(tmp_path, simple):

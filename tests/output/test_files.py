@@ -64,7 +64,7 @@ def check_problem(tables, key, *words, **options):
 
 
 def fault(path):
-    return faults.build(srf.read(path), "f", geography.Places(None), medium)
+    return faults.build(srf.read(path), "f", geography.Metres(), medium)
 
 
 # --- the map ----------------------------------------------------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ def test_map_turns_its_axes_keeps_shapes_and_has_an_end(monkeypatch):
     for shape in [(), (0,), (2, 3)]:
         lon, lat = np.full(shape, 10.5), np.full(shape, 47.5)
         assert np.shape(local.turned(lon, lat)) == np.shape(local.xy(lon, lat)[0]) == shape
-        assert geography.Places(local).rotation(lon, lat).shape == (*shape, 3, 3)
-        assert geography.Places(local).xyz(lon, lat, 5.0).shape == (*shape, 3)
+        assert local.rotation(lon, lat).shape == (*shape, 3, 3)
+        assert local.xyz(lon, lat, 5.0).shape == (*shape, 3)
     for place in [(10.0, 95.0), (200.0, 47.0), (float("nan"), 47.0)]:
         refused(ValueError, "no place within 20 deg of the reference", local.xy, *place)
     monkeypatch.setitem(sys.modules, "pyproj", None)
@@ -273,9 +273,7 @@ def test_whole_of_a_fault(tmp_path):
     assert list(file.vs) == pytest.approx([3000, np.nan], nan_ok=True)
     assert list(file.density) == pytest.approx([2500, np.nan], nan_ok=True)
     file.vs[:] = np.nan
-    refused(
-        ValueError, "fluid", faults.build, file, "f", geography.Places(None), lambda xyz: medium(xyz, 1500, 0, 1000)
-    )
+    refused(ValueError, "fluid", faults.build, file, "f", geography.Metres(), lambda xyz: medium(xyz, 1500, 0, 1000))
 
 
 # --- what is wrong with files -----------------------------------------------------------------------------------------------------------

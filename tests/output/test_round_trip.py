@@ -19,7 +19,7 @@ from craton.output import inputs
 from craton.output.rotation import rotated
 from craton.scenario import Scenario, dumps, loads
 from craton.shots.survey import on_earth
-from craton.survey import geography, receivers, source_files
+from craton.survey import geography, globe, receivers, source_files
 from craton.survey.event import origin_time
 from craton.survey.shots import Shot
 
@@ -290,7 +290,7 @@ def test_a_rupture_has_a_hypocentre_and_a_centroid():
     speeds = (5000.0, 2900.0, 2700.0)
     (rupture,) = source_files.build_all(scenario, lambda xyz: tuple(np.full(len(xyz), value) for value in speeds))
     assert about.source == pytest.approx(rupture.points[np.argmin(rupture.onset)])
-    for name, value in geography.local_of(scenario.domain).whereabouts_of_source(np.array(rupture.xyz)).items():
+    for name, value in globe.of_source(geography.local_of(scenario.domain), rupture.xyz).items():
         assert about.event[name.replace("source", "centroid")] == pytest.approx(value)
     moment = moment_tensor(about.event["source_moment_tensor"])
     assert np.linalg.norm(moment) == pytest.approx(np.linalg.norm(rupture.moment), rel=1e-5)

@@ -8,12 +8,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from craton.conventions import moment_to_magnitude
 from craton.survey import wavelets
-from craton.survey.sources import PointSource, double_couple_axes, moment_magnitude, scalar_moment
+from craton.survey.sources import PointSource, double_couple, scalar_moment
 
 MANY = 1000  # sources of a file: above, they are a catalogue
 CLASSES, FINEST = 64, 1 << 14  # widths, and samples, of the moment rate of the whole
-ROUNDING = 1e-15  # of the scalar moment: components below are none
+INSTANT = (
+    "{} has no duration, and an instantaneous moment release cannot be resolved; "
+    'add wavelet = {{ kind = "gaussian", tau = 0.1 }}'
+)
 SPECTRUM = 0.9036  # over tau, the frequency at which the spectrum of a Gaussian has fallen to 1e-7
 
 
@@ -50,7 +54,7 @@ class Catalogue:
     @cached_property
     def sizes(self):
         """Scalar moment of each source, N m: (n,)."""
-        return np.linalg.norm(self.tensors, axis=(1, 2)) / np.sqrt(2)
+        return scalar_moment(self.tensors)
 
     @cached_property
     def moment(self):
@@ -82,12 +86,12 @@ class Catalogue:
         total = float(self.sizes.sum())
         return (
             f"catalogue of {self.subject}, {self.wavelet.start:g} to {self.wavelet.end:g} s, sum of scalar moments {total:.4g} N m, "
-            f"largest Mw {moment_magnitude(float(self.sizes.max())):.2f}, M0 of the sum {scalar_moment(self.moment):.4g} N m"
+            f"largest Mw {moment_to_magnitude(float(self.sizes.max())):.2f}, M0 of the sum {scalar_moment(self.moment):.4g} N m"
         )
 
     def single(self):
         """Return each source as a `PointSource`: list."""
-        makers = [_moved(self.shared or _gaussian(t), s) for t, s in zip(self.tau, self.shift)]
+        makers = [(self.shared or _gaussian(t)).shifted(float(s)) for t, s in zip(self.tau, self.shift)]
         return [
             PointSource(f"{self.name}.{n}", tuple(map(float, xyz)), tensor, None, wavelet)
             for n, (xyz, tensor, wavelet) in enumerate(zip(self.points, self.tensors, makers), 1)
@@ -183,12 +187,6 @@ def _gaussian(tau):
 _UNIT = _gaussian(1.0)
 
 
-def _moved(wavelet, shift):
-    """Return a wavelet later by a time, s."""
-    ends = {name: getattr(wavelet, name) + float(shift) for name in ("delay", "start", "end")}
-    return replace(wavelet, **ends)
-
-
 def _classes(tau):
     """(numbers, standard deviation) of wavelets of nearly one width."""
     low, high = np.log(np.maximum([tau.min(), tau.max()], 1e-300))
@@ -213,63 +211,15 @@ def _laid(times, shift, weight, shape):
     return np.fft.irfft(product, 6 * count)[count : 2 * count]
 
 
-def build(held, name, places, tau_of):
-    """Return the catalogue of a `craton.io.contents.FileSources` with moments: each source has the
-    Gaussian of its half duration.
-
-    Parameters
-    ----------
-    held : FileSources
-    name : str
-    places : craton.survey.geography.Places
-    tau_of : callable
-        Standard deviations of Gaussians, s, from half durations.
-
-    Raises
-    ------
-    ValueError
-        A source is not on the map, or nothing moves.
+def build(held, name, places, tau_of) -> Catalogue:
+    """Return the catalogue of a file's moments (`craton.io.contents.FileSources`) on a map of positions; raise
+    ValueError where all moments are zero. `tau_of` turns half durations into standard deviations of Gaussians, s.
     """
-    tensors = held.moment if held.plane is None else _double_couples(held.plane)
+    tensors = held.moment if held.plane is None else double_couple(*held.plane.T)
     if not tensors.any():
         raise ValueError("all moments are zero")
     turn = places.rotation(held.longitude, held.latitude)
+    tensors = turn @ tensors @ np.swapaxes(turn, -1, -2)
     return Catalogue(
-        name,
-        places.xyz(held.longitude, held.latitude, held.depth),
-        turn @ tensors @ np.swapaxes(turn, -1, -2),
-        held.shift,
-        tau_of(held.width),
+        name, places.xyz(held.longitude, held.latitude, held.depth), tensors, held.shift, tau_of(held.width)
     )
-
-
-def refuse_instant(catalogue):
-    """Refuse sources without a duration where each has a wavelet of its own.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-
-    Raises
-    ------
-    ValueError
-        Says which.
-    """
-    if catalogue.shared is None and (catalogue.tau <= 0).any():
-        number = int(np.argmax(catalogue.tau <= 0)) + 1
-        raise ValueError(
-            f"source {number:,} has no duration, and an instantaneous moment release cannot be resolved; "
-            'add wavelet = { kind = "gaussian", tau = 0.1 }'
-        )
-
-
-def _double_couples(planes):
-    """Moment tensors (n, 3, 3), N m, of strike, dip, rake, degrees, and scalar moment, (n, 4)."""
-    strike, dip, rake, size = planes.T
-    normal, along, up_dip = double_couple_axes(strike, dip)
-    rake = np.radians(rake)[:, None]
-    slip = np.cos(rake) * along + np.sin(rake) * up_dip
-    pairs = slip[:, :, None] * normal[:, None, :]
-    tensors = pairs + np.swapaxes(pairs, 1, 2)
-    tensors[np.abs(tensors) < ROUNDING] = 0.0  # as at a dip of 90 degrees
-    return size[:, None, None] * tensors

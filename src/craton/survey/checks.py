@@ -1,199 +1,159 @@
-"""What is wrong, or looks wrong, with the sources and receivers of a scenario, in words."""
+"""What is wrong, or looks wrong, with the sources, receivers and snapshots of a scenario, in words."""
 
 import numpy as np
 
+from craton.conventions import components, moment_to_magnitude, recorded_as
 from craton.errors import Problem
-from craton.survey import depths, event, places, receivers, source_files, sources, wavelets
+from craton.survey import event, places, receivers, source_files, sources, wavelets
 from craton.survey.refusals import FAR_AWAY, misplaced, outside
-from craton.text import rounded_up
+from craton.text import number, rounded_up
 from craton.units import SMALLEST
 
 LEAST_MOMENT = SMALLEST["moment"]
 CUT = 1e-3  # of the peak: a wavelet that begins with more than this makes a visible jump
 AREA = 0.01  # from 1: a moment rate then leaves another moment than the one stated
+# m, by format: catalogues of earthquakes have depths of hundreds of metres at least
+SHALLOW = {"quakeml": 30.0, "cmtsolution": 30.0}
+DEEPEST = 800.0  # km, of earthquakes
+STRESS_DROP = 3e6  # Pa
+ASKED, REFUSED = 0.2, 0.05  # of the source's radius
+KILOMETRES = ("cmtsolution",)  # formats with depths in km
 
 
-def problems(scenario):
-    """Problems of the sources and receivers that the scenario's own types cannot see: places,
-    files, names, empty mechanisms.
-
-    Parameters
-    ----------
-    scenario : Scenario
-
-    Returns
-    -------
-    list of Problem
-        With keys ``source.0.at``, ``receivers.2.line`` and so on; empty where all is well.
+def problems(scenario) -> list[Problem]:
+    """Return the problems of the sources, receivers and snapshots that the scenario's own types cannot see: places,
+    files, names, empty mechanisms; with keys ``source.0.at``, ``receivers.2.line`` and so on.
     """
-    return source_problems(scenario) + _receiver_problems(scenario)
+    entries, wrong = receivers.collect(scenario)
+    wrong += [p for i, found in entries for p in _misplaced(scenario, i, found.names, found.xyz)]
+    return source_problems(scenario) + wrong + [Problem(*words) for words in _snapshot_problems(scenario)]
 
 
-def source_problems(scenario):
-    """Problems of the sources among `problems`.
+def source_problems(scenario) -> list[Problem]:
+    """Return the problems of the sources among `problems`."""
+    return [
+        Problem(".".join(filter(None, ("source", str(i), key))), *words)
+        for i, entry in enumerate(scenario.source)
+        for key, *words in _source_problems(scenario, entry)
+    ]
 
-    Parameters
-    ----------
-    scenario : Scenario
+
+def warnings(scenario, built, start) -> list[str]:
+    """Return sentences about what can be computed but is probably not meant, of the sources `built` by
+    ``source_files.build_all`` in a run that begins at `start`, s.
     """
-    return [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
-
-
-def warnings(scenario, built, start):
-    """Sentences about what can be computed but is probably not meant.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    built : list of PointSource
-        From ``source_files.build_all``.
-    start : float
-        When the run begins, s (``sources.start_time``).
-    """
-    duration = scenario.time.duration
-    texts = [text for source in built for text in _source_warnings(source, start, duration)]
+    texts = []
+    for source in built:
+        words = _source_warnings(source, start, scenario.time.duration)
+        texts += [*source.warnings, *(f"{source.name}: {text}" for text in words)]
     for i, entry in enumerate(scenario.source):
-        if hasattr(entry, "file") and (asked := depths.suspicion(scenario, entry)):
+        if hasattr(entry, "file") and (asked := _suspicious_depth(scenario, entry)):
             texts.append(f"source.{i}.file: {asked[0]}")
     return [*texts, *event.warnings(scenario)]
 
 
-def _source_problems(scenario, i, entry):
-    if entry.at is None and entry.shots is None:
-        return _other_problems(scenario, i, entry)
-    problems, key = [], f"source.{i}.{'at' if entry.shots is None else 'shots'}"
-    try:
-        out = outside(scenario, sources.positions(scenario, entry))
-    except ValueError as error:
-        return [Problem(key, str(error), FAR_AWAY)]
-    if out:
-        problems.append(Problem(key, *out[1:]))
-    problems += _silent(scenario, i, entry)
-    if entry.kind != "force":
-        problems += _no_moment(i, entry)
-    return problems + _wavelet_problems(i, entry.wavelet)
+def _source_problems(scenario, entry):
+    """Yield (key below the source, message, remedy)."""
+    if entry.at is not None or entry.shots is not None:
+        key = "at" if entry.shots is None else "shots"
+        try:
+            out = outside(scenario, sources.positions(scenario, entry))
+        except ValueError as error:
+            yield key, str(error), FAR_AWAY
+            return
+        if out:
+            yield key, *out[1:]
+        yield from _silent(scenario.domain.motion, entry)
+        if entry.kind != "force":
+            yield from _no_moment(entry)
+        yield from _wavelet_problems(entry.wavelet)
+    elif wrong := [*_wavelet_problems(getattr(entry, "wavelet", None))]:
+        yield from wrong
+    else:
+        yield from (_plane_problems if entry.kind == "plane_wave" else _file_problems)(scenario, entry)
 
 
-def _no_moment(i, entry):
-    """Return a moment tensor that is zero, or so small that its magnitude cannot be told."""
+def _no_moment(entry):
+    """Yield a moment tensor that is zero, or so small that its magnitude cannot be told."""
     size = np.abs(sources.moment_tensor(entry)).max()
-    if size >= LEAST_MOMENT:
-        return []
     key = "tensor" if getattr(entry, "tensor", None) is not None else "moment"
     if size == 0:
         words = "all components of the moment tensor are zero"
-        return [Problem(f"source.{i}.{key}", words, "give at least one, N m: tensor = { xy = 1e18 }")]
-    words = f"the moment {size:.4g} N m is out of range: at least {LEAST_MOMENT:g} N m"
-    return [Problem(f"source.{i}.{key}", words, "correct the number or its unit")]
+        yield key, words, "give at least one, N m: tensor = { xy = 1e18 }"
+    elif size < LEAST_MOMENT:
+        words = f"the moment {size:.4g} N m is out of range: at least {LEAST_MOMENT:g} N m"
+        yield key, words, "correct the number or its unit"
 
 
-def _silent(scenario, i, entry):
-    """Return a source that moves nothing of what is computed in the plane."""
-    motion = scenario.domain.motion
-    across = [1] if motion == "SH" else [0, 2]
+def _silent(motion, entry):
+    """Yield a source that moves nothing of what is computed in the plane."""
     if motion is None:
-        return []
-    if entry.kind == "force":
-        moves = np.any(np.array(entry.vector)[across])
-    else:
-        tensor = sources.moment_tensor(entry)
-        moves = np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
-    if moves:
-        return []
-    direction = "along y" if motion == "SH" else "in the (x, z) plane"
-    return [
-        Problem(
-            f"source.{i}",
-            f"this source has no component {direction}, so it excites no {motion} waves",
-            f'rotate it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"',
-        )
-    ]
+        return
+    across, direction, other = ([1], "along y", "P-SV") if motion == "SH" else ([0, 2], "in the (x, z) plane", "SH")
+    is_force = entry.kind == "force"
+    if not np.any(np.array(entry.vector)[across] if is_force else sources.moment_tensor(entry)[across][:, [0, 2]]):
+        words = f"this source has no component {direction}, so it excites no {motion} waves"
+        yield "", words, f'rotate it, or write domain.waves = "{other}"'
 
 
-def _other_problems(scenario, i, entry):
-    """Problems of plane waves and files."""
-    problems = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
-    if problems:
-        return problems
-    if entry.kind == "plane_wave":
-        return _plane_problems(scenario, i, entry)
+def _file_problems(scenario, entry):
     built, wrong = source_files.checked(entry, "", scenario)
     if wrong:
-        return [Problem(f"source.{i}.{wrong[0]}", *wrong[1:])]
-    out = outside(scenario, np.concatenate([source.points for source in built]))
-    if out:
-        remedy = out[2] + depths.too_deep(scenario, entry)
-        return [Problem(f"source.{i}.file", f"{entry.file}: {out[1]}", remedy)]
-    words, impossible = depths.suspicion(scenario, entry) or ("", False)
-    remedy = 'correct the depth; a source that is so shallow can be written as kind = "moment_tensor"'
-    return [Problem(f"source.{i}.file", f"{entry.file}: {words}", remedy)] if impossible else []
+        yield wrong
+        return
+    if out := outside(scenario, np.concatenate([source.points for source in built])):
+        yield "file", f"{entry.file}: {out[1]}", out[2] + _too_deep(scenario, entry)
+        return
+    words, impossible = _suspicious_depth(scenario, entry) or ("", False)
+    if impossible:
+        remedy = 'correct the depth; a source that is so shallow can be written as kind = "moment_tensor"'
+        yield "file", f"{entry.file}: {words}", remedy
 
 
-def _plane_problems(scenario, i, entry):
-    problems, domain = [], scenario.domain
+def _plane_problems(scenario, entry):
+    domain, key, plane = (
+        scenario.domain,
+        "z" if entry.z is not None else "depth",
+        f"the plane z = {entry.height:.10g} m",
+    )
     if not domain.corner[2] <= entry.height < domain.top:
-        text = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
-        problems.append(
-            Problem(
-                f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane above an absorbing bottom"
-            )
-        )
+        text = f"{plane} is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
+        yield key, text, "put the plane above an absorbing bottom"
     if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
         text = f'a plane {entry.wave} wave is not possible with waves = "{domain.motion}"'
-        problems.append(Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves"))
+        yield "wave", text, "choose another wave, or change domain.waves"
     lowest = places.lowest_ground(scenario)
     if entry.height >= lowest:
-        text = f"the plane z = {entry.height:.10g} m cuts the topography, which goes down to {lowest:.10g} m"
-        problems.append(
-            Problem(
-                f"source.{i}.{'z' if entry.z is not None else 'depth'}",
-                text,
-                "put the plane below the lowest point of the topography",
-            )
-        )
-    sides = [
-        f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"
-    ]
-    if sides:
-        text = f'a plane wave needs periodic sides, but {sides[0]} is "{scenario.boundaries.face(sides[0])}"'
-        problems.append(
-            Problem(
-                f"source.{i}.wave",
-                text,
-                'write west = "periodic" in [boundaries], and the same for east, south and north',
-            )
-        )
-    return problems
+        text = f"{plane} cuts the topography, which goes down to {lowest:.10g} m"
+        yield key, text, "put the plane below the lowest point of the topography"
+    faces = {face: scenario.boundaries.face(face) for face in (("west",) if domain.planar else ("west", "south"))}
+    for face, kind in [pair for pair in faces.items() if pair[1] != "periodic"][:1]:
+        text = f'a plane wave needs periodic sides, but {face} is "{kind}"'
+        yield "wave", text, 'write west = "periodic" in [boundaries], and the same for east, south and north'
 
 
-def _wavelet_problems(i, spec):
+def _wavelet_problems(spec):
+    """Yield what is wrong with samples, or with a wavelet that is to be divided by its area."""
     if spec is None or not hasattr(spec, "normalize"):
-        return []
-    key = f"source.{i}.wavelet.{'file' if getattr(spec, 'file', None) is not None else 'values'}"
+        return
+    file = getattr(spec, "file", None)
+    key = f"wavelet.{'file' if file is not None else 'values'}"
     try:
         if spec.kind == "samples":
             wavelets.sample_arrays(spec)
+        wavelets.build(spec)
     except OSError as error:
         remedy = "give the path of a text file, relative to the scenario"
-        return [Problem(key, f"cannot read {spec.file}: {error.strerror or error}", remedy)]
+        yield key, f"cannot read {file}: {error.strerror or error}", remedy
+    except wavelets.NoArea as error:
+        yield "wavelet.normalize", str(error), "leave normalize out; the peak of the wavelet counts"
     except ValueError as error:
-        message = f"{spec.file}: {error}" if spec.file is not None else str(error)
-        return [Problem(key, message, "the file needs two columns: time (s, increasing) and value")]
-    try:
-        wavelets.build(spec)
-    except ValueError as error:
-        key = f"source.{i}.wavelet.normalize"
-        return [Problem(key, str(error), "leave normalize out; the peak of the wavelet counts")]
-    return []
-
-
-def _receiver_problems(scenario):
-    entries, problems = receivers.collect(scenario)
-    return problems + [p for i, found in entries for p in _misplaced(scenario, i, found.names, found.xyz)]
+        message = f"{file}: {error}" if file is not None else str(error)
+        yield key, message, "the file needs two columns: time (s, increasing) and value"
 
 
 def _misplaced(scenario, i, names, xyz):
-    """Problem of the receivers of an entry that are outside: a list of one, or of none."""
+    """Return the problem of the receivers of an entry that are outside: a list of one, or of none."""
     numbers, texts, remedy = misplaced(scenario, xyz)
     if not len(numbers):
         return []
@@ -207,68 +167,138 @@ def _misplaced(scenario, i, names, xyz):
     return [Problem(f"receivers.{i}.{entry.where}", "; ".join(texts), remedy)]
 
 
+def _snapshot_problems(scenario):
+    """Yield snapshots of what is recorded at receivers only, or is not there in the plane, and planes of snapshots and
+    of maps of peaks that do not cut the domain: (key, message, remedy).
+    """
+    domain = scenario.domain
+    for n, spec in enumerate(scenario.snapshots):
+        key, source = f"snapshots.{n}.quantity", recorded_as(spec.quantity)
+        if source != spec.quantity:
+            words = f'"{spec.quantity}" is available only at receivers, not in snapshots'
+            yield key, words, f'use "{source}" here, or list it in output.waveforms'
+        if components(spec.quantity, domain.motion) is None:
+            yield key, f"{domain.motion} waves have no {spec.quantity}", 'use "velocity", or change domain.waves'
+    for noun in ("snapshots", "peaks"):
+        for n, spec in enumerate(getattr(scenario, noun, ())):
+            if spec.plane is None or spec.plane.surface or domain.size is None:
+                continue
+            axis, at = spec.plane.axis, spec.plane.coordinate
+            low, size = domain.corner["xyz".index(axis)], domain.extent["xyz".index(axis)]
+            if not low - 1e-9 * size <= at <= low + size + 1e-9 * size:
+                words = f"{axis} = {at:g} m is outside the domain, {low:g} to {low + size:g} m"
+                yield f"{noun}.{n}.plane", words, "move the plane inside, or leave plane out for the whole volume"
+
+
 def _source_warnings(source, start, duration):
-    wavelet = source.wavelet
-    notes = [*source.warnings, *_jumps(source, start)]
-    if wavelet.start >= duration:
-        notes.append(
-            f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s"
-        )
-    elif wavelet.end > duration:
-        notes.append(
-            f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s"
-        )
-    return notes + _other_moment(source)
-
-
-def _jumps(source, start):
-    """Say where a wavelet begins or ends with a jump, which excites all frequencies: because the
-    run begins too late, or because its samples do not begin and end at zero.
+    """Yield sentences without the name of the source: where its wavelet begins or ends with a jump, which excites all
+    frequencies, or outside the run, and where the final moment is not the one that is stated.
     """
     wavelet = source.wavelet
+    # as the scenario gives it: of a finite fault, and of a catalogue whose sources have Gaussians of their own, it does not
+    given = None if hasattr(source, "rates") else getattr(source, "shared", wavelet)
     cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
-    given = _given_wavelet(source)
-    inset = 1e-9 * (wavelet.end - wavelet.start)  # rounding may put its ends outside
-    first, last = np.abs(wavelet([wavelet.start + inset, wavelet.end - inset]))
-    if wavelet.start >= start:
-        cut = 0.0  # it begins within the run
-    words = []
-    if cut > CUT * wavelet.peak:
+    if wavelet.start < start and cut > CUT * wavelet.peak:
         late = rounded_up(start - wavelet.start)
-        words.append(
+        yield (
             f"at the start of the run, {start:g} s, the wavelet has already reached {100 * cut / wavelet.peak:.3g} % of "
             f"its peak; start at {start - late:g} s (time.start), or delay the wavelet by {late:g} s more"
         )
-    for value, which in ((first, "first"), (last, "last")):
-        if given is not None and given.kind == "samples" and value > CUT * wavelet.peak:
-            words.append(
-                f"the {which} sample of its wavelet is {100 * value / wavelet.peak:.3g} % of the peak, a jump: "
-                f"add samples that {'rise from' if which == 'first' else 'fall to'} zero"
-            )
-    return [f"{source.name}: {text}" for text in words]
-
-
-def _given_wavelet(source):
-    """Return the wavelet of a source as the scenario gives it; None of a finite fault and of a
-    catalogue whose sources have Gaussians of their own.
-    """
-    return None if hasattr(source, "rates") else getattr(source, "shared", source.wavelet)
-
-
-def _other_moment(source):
-    """Say where the final moment is not the one that is stated."""
-    wavelet = source.wavelet
+    if given is not None and given.kind == "samples":
+        inset = 1e-9 * (wavelet.end - wavelet.start)  # rounding may put its ends outside
+        ends = np.abs(wavelet([wavelet.start + inset, wavelet.end - inset])) / wavelet.peak
+        for value, which, way in zip(ends, ("first", "last"), ("rise from", "fall to")):
+            if value > CUT:
+                yield f"the {which} sample of its wavelet is {100 * value:.3g} % of the peak, a jump: add samples that {way} zero"
+    for verb, time in (("starts", wavelet.start), ("ends", wavelet.end)):
+        if time > duration or verb == "starts" and time == duration:
+            yield f"its wavelet {verb} at {time:.3g} s, after the end of the run at {duration:g} s"
+            break
     if source.moment is None:
-        return []
+        return
     if not wavelet.is_pulse:
-        return [
-            f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero"
-        ]
-    given = _given_wavelet(source)
-    if given is None or abs(given.area - 1) <= AREA:
-        return []
-    moment = sources.scalar_moment(source.moment) * abs(given.area)
-    return [
-        f"{source.name}: its wavelet, a moment rate, has an area of {given.area:.4g} instead of 1, so that the final moment is "
-        f"{moment:.4g} N m, not the one stated; write normalize = true in the wavelet to divide it by its area"
-    ]
+        yield f"a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero"
+    elif given is not None and abs(given.area - 1) > AREA:
+        moment = sources.scalar_moment(source.moment) * abs(given.area)
+        yield (
+            f"its wavelet, a moment rate, has an area of {given.area:.4g} instead of 1, so that the final moment is "
+            f"{moment:.4g} N m, not the one stated; write normalize = true in the wavelet to divide it by its area"
+        )
+
+
+# --- depths in files that look as if their unit were another ----------------------------------------------------------
+
+
+def _suspicious_depth(scenario, entry):
+    """Say which depth of a file's moments was probably meant in another unit: (message, whether it
+    cannot be meant), or None.
+
+    A depth that would fit into the domain in km is asked for where it is less than 30 m (of
+    catalogues) or a fifth of the radius of a circular crack of its moment with a stress drop of
+    3 MPa (Eshelby 1957); less than a twentieth cannot be meant.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    entry : source of a scenario, from a file
+    """
+    held = source_files.contents(entry)
+    if hasattr(held, "rates"):  # a rupture begins at the ground
+        return None
+    depth, moment = _columns(held)
+    radius = np.cbrt(7 / 16 * moment / STRESS_DROP)
+    fits = 1000 * depth <= _deepest(scenario)
+    low = fits & ((depth < SHALLOW.get(entry.kind, 0.0)) | (depth < ASKED * radius)) | (depth < REFUSED * radius)
+    low &= (depth > 0) & (depth < DEEPEST) & (moment > 0)
+    if not low.any():
+        return None
+    n = int(np.where(low, depth / np.maximum(radius, 1e-300), np.inf).argmin())
+    size = f"Mw {moment_to_magnitude(moment[n]):.1f}, some {number(float(f'{2 * radius[n]:.2g}'))} m wide"
+    which = f"source {n + 1}, " if len(depth) > 1 else ""
+    unit = "km" if entry.kind in KILOMETRES else "metres"
+    words = (
+        f"{which}a depth of {number(float(depth[n]))} m for a source of {size}: "
+        f"depths of {entry.kind} files are in {unit}; did you mean {number(float(depth[n]))} km?"
+    )
+    return words, bool(depth[n] < REFUSED * radius[n])
+
+
+def _too_deep(scenario, entry):
+    """Return words on sources of a file below the domain that would fit if their depths were in m,
+    not in km; "" where there are none.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    entry : source of a scenario, from a file
+    """
+    held = source_files.contents(entry)
+    if entry.kind not in KILOMETRES:
+        return ""
+    depth, deepest = _columns(held)[0], _deepest(scenario)
+    if not ((depth > deepest) & (depth <= 1000 * deepest)).any():
+        return ""
+    return f"; depths of {entry.kind} files are in km: did you mean m?"
+
+
+def _columns(held):
+    """Depths, m, and scalar moments, N m, of a file's sources; a force has none."""
+    depth = np.array([p.depth for p in held] if isinstance(held, list) else held.depth, float)
+    if isinstance(held, list):
+        return depth, np.array([_moment(p.moment, p.plane) for p in held])
+    if held.moment is not None:
+        return depth, sources.scalar_moment(held.moment)
+    return depth, np.zeros(len(depth)) if held.plane is None else held.plane[:, 3]
+
+
+def _moment(tensor, plane):
+    if tensor is not None:
+        return float(sources.scalar_moment(tensor))
+    return 0.0 if plane is None else float(plane[3])
+
+
+def _deepest(scenario):
+    """Return the depth of the domain's bottom, m; of a chunk that of the Earth's centre."""
+    if places.globe_of(scenario) is not None:
+        return 6.371e6
+    return -float(scenario.domain.corner[2])

@@ -4,6 +4,7 @@ duration, as attributes of datasets.
 
 import numpy as np
 
+from craton.survey.globe import of_source
 from craton.survey.source_files import MIMIC_TRIANGLE, contents
 
 APART = 1.0  # m between hypocentre and centroid, from which both are stated
@@ -103,7 +104,7 @@ def _centroid(xyz, earth):
     """Attributes that say where the centroid is."""
     if earth is None:
         return {f"centroid_{axis}": float(value) for axis, value in zip("xyz", xyz)}
-    rows = earth.whereabouts_of_source(xyz).items()
+    rows = of_source(earth, xyz).items()
     return {name.replace("source_", "centroid_"): value for name, value in rows}
 
 

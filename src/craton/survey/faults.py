@@ -2,13 +2,15 @@
 from the file to the point tables.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from types import SimpleNamespace
 
 import numpy as np
 
+from craton.conventions import moment_to_magnitude
 from craton.survey import wavelets
-from craton.survey.sources import double_couple_axes, moment_magnitude, scalar_moment
+from craton.survey.sources import dyads, plane_axes, scalar_moment
 
 FINEST = 1 << 15  # samples of the total moment rate
 
@@ -43,9 +45,6 @@ class FiniteFault:
     """
 
     name: str
-    xyz: tuple
-    moment: np.ndarray
-    wavelet: wavelets.Wavelet
     points: np.ndarray
     tensors: np.ndarray
     onset: np.ndarray
@@ -58,9 +57,25 @@ class FiniteFault:
     force: None = None
     delayed: bool = False
 
+    @cached_property
+    def moment(self):
+        """Final moment tensor of the whole, N m, (3, 3)."""
+        return np.einsum("n,nij->ij", self.slips(), self.tensors)
+
+    @cached_property
+    def xyz(self):
+        """Centroid, m."""
+        sizes = self.final_moments()
+        return tuple(float(v) for v in sizes @ self.points / sizes.sum())
+
+    @cached_property
+    def wavelet(self):
+        """Moment rate of the whole, divided by its final moment."""
+        return _moment_rate(self)
+
     @property
     def hypocentre(self):
-        """Position of what slips first, (3,) m."""
+        """Where the rupture starts, m."""
         return self.points[np.argmin(self.onset)]
 
     @property
@@ -74,12 +89,12 @@ class FiniteFault:
         total = float(np.sum(self.final_moments()))
         return (
             f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
-            f"Mw {moment_magnitude(moment):.2f}, sum of the subfault moments {total:.4g} N m"
+            f"Mw {moment_to_magnitude(moment):.2f}, sum of the subfault moments {total:.4g} N m"
         )
 
     def final_moments(self):
         """Scalar moment of each component, N m."""
-        return np.linalg.norm(self.tensors, axis=(1, 2)) / np.sqrt(2) * np.abs(self.slips())
+        return scalar_moment(self.tensors) * np.abs(self.slips())
 
     def slips(self):
         """Return final slip of each component, m: what its samples sum to."""
@@ -119,38 +134,21 @@ class FiniteFault:
         return np.diff(np.take_along_axis(slip, m, 1) + interval * (low * f + (high - low) * f * f / 2), axis=1).T / dt
 
 
-def build(rupture, name, places, medium):
-    """Return the fault of a `craton.io.srf.Rupture`.
-
-    Parameters
-    ----------
-    rupture : Rupture
-    name : str
-    places : craton.survey.geography.Places
-    medium : callable
-        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m.
-
-    Raises
-    ------
-    ValueError
-        Nothing slips, or not in a solid.
+def build(rupture, name, places, medium) -> FiniteFault:
+    """Return the rupture of a file (`craton.io.contents.Rupture`) on a map of positions, in a medium: a function of
+    positions (n, 3), m, that gives vp, vs, m/s, and density, kg/m3, for the shear modulus where the file states none.
     """
-    x, y = places.xy(rupture.longitude, rupture.latitude)
-    points = np.stack([x, y, 0.0 - rupture.depth], axis=1)
+    points = places.xyz(rupture.longitude, rupture.latitude, rupture.depth)
     count = np.diff(rupture.first).reshape(-1, 3)
     subfault, component = np.nonzero(count)
     if not len(subfault):
         raise ValueError("no subfault slips")
     tensors = _tensors(rupture, subfault, component, *_moduli(rupture, medium(points)))
     turn = places.rotation(rupture.longitude, rupture.latitude)[subfault]
-    tensors = turn @ tensors @ np.swapaxes(turn, -1, -2)
     fault = FiniteFault(
         name,
-        (0.0,) * 3,
-        np.zeros((3, 3)),
-        None,
         points[subfault],
-        tensors,
+        turn @ tensors @ np.swapaxes(turn, -1, -2),
         rupture.onset[subfault],
         rupture.interval[subfault],
         rupture.first[:-1].reshape(-1, 3)[subfault, component],
@@ -158,21 +156,15 @@ def build(rupture, name, places, medium):
         rupture.rates,
         len(points),
     )
-    return _with_whole(fault, _stated(rupture, fault, subfault, component))
-
-
-def _with_whole(fault, warned):
-    """Return the fault with its centroid, total moment and moment rate."""
-    from dataclasses import replace
-
-    slip, sizes = fault.slips(), fault.final_moments()
-    moment = np.einsum("n,nij->ij", slip, fault.tensors)
-    if not moment.any() or not sizes.any():
+    if not fault.moment.any() or not fault.final_moments().any():
         raise ValueError(
             "the moment of all subfaults is zero: the slip rates are zero, or the subfaults are in a fluid"
         )
-    centroid = tuple(float(v) for v in sizes @ fault.points / sizes.sum())
-    return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
+    off = np.abs(fault.slips()).sum() / max(np.abs(rupture.slip[subfault, component]).sum(), 1e-30) - 1
+    if abs(off) < 0.02:
+        return fault
+    words = f"{name}: its slip rates integrate to {100 * (1 + off):.3g} % of the slip in the subfault headers"
+    return replace(fault, warnings=(f"{words}; the slip rates are used",))
 
 
 def _moduli(rupture, medium):
@@ -189,22 +181,21 @@ def _tensors(rupture, subfault, component, lam, mu):
     """Moment tensors per slip, (n, 3, 3), true east-north-up: shear along and across rake, opening
     (Aki & Richards 2002, eq. 3.22).
     """
-    normal, along, up_dip = double_couple_axes(rupture.strike, rupture.dip)
+    normal, along, up_dip = plane_axes(rupture.strike, rupture.dip)
     rake = np.radians(rupture.rake)[subfault] + np.where(component == 1, np.pi / 2, 0.0)
     normal = normal[subfault]
     slip = np.cos(rake)[:, None] * along[subfault] + np.sin(rake)[:, None] * up_dip[subfault]
     slip = np.where((component == 2)[:, None], normal, slip)
-    pairs = slip[:, :, None] * normal[:, None, :]
-    shear = mu[subfault, None, None] * (pairs + np.swapaxes(pairs, 1, 2))
+    shear = mu[subfault, None, None] * dyads(slip, normal)
     opening = np.where(component == 2, lam[subfault], 0.0)[:, None, None] * np.eye(3)
     return rupture.area[subfault, None, None] * (shear + opening)
 
 
-def _moment_rate(fault, moment):
+def _moment_rate(fault):
     """Moment rate of the whole in units of `moment`, as a wavelet: the samples of all components
     laid on one time axis.
     """
-    share = np.einsum("nij,ij->n", fault.tensors, moment) / np.sum(moment**2) * fault.interval
+    share = np.einsum("nij,ij->n", fault.tensors, fault.moment) / np.sum(fault.moment**2) * fault.interval
     start, end = (fault.onset - fault.interval).min(), fault.end.max()
     step = max(fault.interval.min() / 2, (end - start) / FINEST)
     total = np.zeros(int(np.ceil((end - start) / step)) + 6)
@@ -225,14 +216,3 @@ def _moment_rate(fault, moment):
     total = np.convolve(np.pad(total, width), hat, "same")
     times = start + (np.arange(len(total)) - 2 - width) * step
     return wavelets.build(SimpleNamespace(kind="samples", file=None, times=times, values=total, delay=None))
-
-
-def _stated(rupture, fault, subfault, component):
-    """Return a warning where samples do not sum to the slip that the headings state."""
-    stated, summed = rupture.slip[subfault, component], fault.slips()
-    off = np.abs(summed).sum() / max(np.abs(stated).sum(), 1e-30) - 1
-    if abs(off) < 0.02:
-        return ()
-    return (
-        f"{fault.name}: its slip rates integrate to {100 * (1 + off):.3g} % of the slip in the subfault headers; the slip rates are used",
-    )

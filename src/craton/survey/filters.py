@@ -67,8 +67,9 @@ def resample(samples, first, dt, times, cutoff=None):
     out = np.zeros((len(position), flat.shape[1]), dtype=np.result_type(samples.dtype, np.float32))
     for lo in range(0, len(position), BLOCK_TIMES):
         rows, weights = _weights(position[lo : lo + BLOCK_TIMES], cutoff and cutoff * dt)
+        extension = _extension(rows, len(flat))
         for columns in _column_blocks(flat.shape[1], len(rows)):
-            out[lo : lo + BLOCK_TIMES, columns] = _apply(weights, _slab(flat[:, columns], rows))
+            out[lo : lo + BLOCK_TIMES, columns] = _apply(weights, extension @ flat[:, columns])
     return out.reshape(len(position), *samples.shape[1:])
 
 
@@ -132,10 +133,11 @@ def differentiate(samples, dt):
     out = np.zeros(flat.shape, dtype=np.result_type(samples.dtype, np.float32))
     weights, count = _staggered_weights(DERIVATIVE_PAIRS), len(flat)
     rows = np.arange(1 - DERIVATIVE_PAIRS, count + DERIVATIVE_PAIRS)
-    for columns in _column_blocks(flat.shape[1], max(len(rows), 1)):
-        slab = _slab(flat[:, columns], rows) if count else np.zeros((0, 0))
-        total = np.zeros((count, flat[:, columns].shape[1]))
-        for n, weight in enumerate(weights if count else ()):
+    extension = _extension(rows, count)
+    for columns in _column_blocks(flat.shape[1] if count else 0, len(rows)):
+        slab = extension @ flat[:, columns]
+        total = np.zeros((count, slab.shape[1]))
+        for n, weight in enumerate(weights):
             after, before = DERIVATIVE_PAIRS + n, DERIVATIVE_PAIRS - 1 - n
             total += weight * (slab[after : after + count] - slab[before : before + count])
         out[:, columns] = total / dt
@@ -194,20 +196,21 @@ def _weights(position, cutoff):
     return rows, weights / weights.sum(axis=1, keepdims=True)
 
 
-def _slab(flat, rows):
-    """Rows of the signal in float64: zero before its beginning, reflected through its last sample
-    after its end.
+def _extension(rows, count):
+    """Return the sparse map (len(rows), count) from samples to those of numbers `rows`: zero before the first, continued
+    by point reflection after the last.
     """
-    nt, slab = len(flat), np.zeros((len(rows), flat.shape[1]))
-    known = (rows >= 0) & (rows < nt)
-    slab[known] = flat[rows[known]]
-    after = rows >= nt
-    mirrored = 2 * (nt - 1) - rows[after]
-    held = mirrored >= 0
-    slab[after] = 2.0 * flat[-1].astype(float)
-    with np.errstate(invalid="ignore"):  # inf - inf of a run that blew up
-        slab[np.flatnonzero(after)[held]] -= flat[mirrored[held]]
-    return slab
+    from scipy.sparse import csr_array
+
+    n, mirrored = np.arange(len(rows)), 2 * (count - 1) - rows
+    known = (rows >= 0) & (rows < count)
+    after = (rows >= count) & (count > 0)
+    reflected = after & (mirrored >= 0)
+    parts = [(known, rows, 1.0), (after, np.full(len(rows), count - 1), 2.0), (reflected, mirrored, -1.0)]
+    places = np.concatenate([n[part] for part, *_ in parts])
+    columns = np.concatenate([column[part] for part, column, _ in parts])
+    values = np.concatenate([np.full(part.sum(), weight) for part, _, weight in parts])
+    return csr_array((values, (places, columns)), shape=(len(rows), count))
 
 
 def _apply(weights, slab):
@@ -242,20 +245,8 @@ def resample_transposed(values, first, dt, times, count, cutoff=None):
     out = np.zeros((count, flat.shape[1]))
     for lo in range(0, len(position), BLOCK_TIMES):
         rows, weights = _weights(position[lo : lo + BLOCK_TIMES], cutoff and cutoff * dt)
-        _slab_transposed(out, weights.T @ flat[lo : lo + BLOCK_TIMES], rows)
+        out += _extension(rows, count).T @ (weights.T @ flat[lo : lo + BLOCK_TIMES])
     return out.reshape(count, *values.shape[1:])
-
-
-def _slab_transposed(out, slab, rows):
-    """Add to samples what `_slab` took from them."""
-    nt = len(out)
-    known = (rows >= 0) & (rows < nt)
-    out[rows[known]] += slab[known]
-    after = rows >= nt
-    out[-1] += 2 * slab[after].sum(axis=0)
-    mirrored = 2 * (nt - 1) - rows[after]
-    held = mirrored >= 0
-    out[mirrored[held]] -= slab[after][held]
 
 
 def integrate_transposed(values, dt):
@@ -298,13 +289,11 @@ def differentiate_transposed(values, dt):
     """
     values = np.asarray(values, float)
     flat = values.reshape(len(values), math.prod(values.shape[1:])) / dt
-    count, out = len(flat), np.zeros(flat.shape)
+    count = len(flat)
     rows = np.arange(1 - DERIVATIVE_PAIRS, count + DERIVATIVE_PAIRS)
     slab = np.zeros((len(rows), flat.shape[1]))
-    for n, weight in enumerate(_staggered_weights(DERIVATIVE_PAIRS) if count else ()):
+    for n, weight in enumerate(_staggered_weights(DERIVATIVE_PAIRS)):
         after, before = DERIVATIVE_PAIRS + n, DERIVATIVE_PAIRS - 1 - n
         slab[after : after + count] += weight * flat
         slab[before : before + count] -= weight * flat
-    if count:
-        _slab_transposed(out, slab, rows)
-    return out.reshape(values.shape)
+    return (_extension(rows, count).T @ slab).reshape(values.shape)

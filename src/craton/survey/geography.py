@@ -22,7 +22,36 @@ WIDEST = 20.0  # degrees from the reference: farther off, a flat model is out of
 
 
 @dataclass(frozen=True)
-class Local:
+class Metres:
+    """The map of a file whose numbers are metres, x east and y north of the model's own origin."""
+
+    deep = True  # its positions count from z = 0, not yet from the ground
+
+    def xy(self, longitude, latitude):
+        """x and y, metres, of places in degrees, here of metres."""
+        return np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
+
+    def xyz(self, longitude, latitude, depth=0.0):
+        """Positions (..., 3), metres, z minus the depth (m) of places in degrees."""
+        return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
+
+    def off_map(self, longitude, latitude):
+        """Whether places are not on the map: bool array."""
+        return np.zeros(np.shape(longitude), bool)
+
+    def turned(self, longitude, latitude):
+        """Angles of the model's y from true north, degrees clockwise, at places."""
+        return np.zeros(np.shape(longitude))
+
+    def rotation(self, longitude, latitude):
+        """Matrices (..., 3, 3) from true east-north-up at places, degrees, to the model's axes (x, y, up)."""
+        turned = np.radians(self.turned(longitude, latitude))
+        c, s, zero = np.cos(turned), np.sin(turned), np.zeros(np.shape(longitude))
+        return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
+
+
+@dataclass(frozen=True)
+class Local(Metres):
     """A local map: x = y = 0 at a reference point, y at an azimuth from north, scale 1 on the
     meridian of the reference.
 
@@ -81,7 +110,7 @@ class Local:
         xyz : (n, 3) array
             Positions, m.
         """
-        return Places(self).rotation(*self.degrees(xyz[:, 0], xyz[:, 1]))
+        return self.rotation(*self.degrees(xyz[:, 0], xyz[:, 1]))
 
     def whereabouts(self, xyz, source=None):
         """Return what coordinates of stations there are: list of (name, values (n,), unit).
@@ -106,21 +135,6 @@ class Local:
             return places
         azimuth, back, distance = geodesic(self.degrees(source[0], source[1]), (longitude, latitude))
         return [*places, ("distance", distance, "m"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
-
-    def whereabouts_of_source(self, source):
-        """Attributes of a dataset that say where the source is: dict of str to float.
-
-        Parameters
-        ----------
-        source : (3,) array
-            Position, m.
-        """
-        longitude, latitude = self.degrees(source[0], source[1])
-        return {
-            "source_longitude": float(longitude),
-            "source_latitude": float(latitude),
-            "source_elevation": float(source[2]),
-        }
 
     def turned(self, longitude, latitude):
         """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the
@@ -207,68 +221,6 @@ def _projection(latitude):
     return pyproj.Proj(proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84")
 
 
-@dataclass(frozen=True)
-class Places:
-    """The map from a file's positions to local ones.
-
-    Parameters
-    ----------
-    local : Local or None
-        None: the file's numbers are metres, x east and y north of the model's own origin.
-    """
-
-    local: Local | None
-    deep = True  # its positions count from z = 0, not yet from the ground
-
-    def xyz(self, longitude, latitude, depth=0.0):
-        """Positions (..., 3), metres, z minus the depth.
-
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        depth : array_like
-            m.
-        """
-        return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
-
-    def off_map(self, longitude, latitude):
-        """Whether places are not on the map: bool array.
-
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        """
-        if self.local is None:
-            return np.zeros(np.shape(longitude), bool)
-        return self.local.off_map(longitude, latitude)
-
-    def xy(self, longitude, latitude):
-        """x and y, metres.
-
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        """
-        if self.local is not None:
-            return self.local.xy(longitude, latitude)
-        return np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
-
-    def rotation(self, longitude, latitude):
-        """Matrices (..., 3, 3) from true east-north-up at a place to the model's axes (x, y, up).
-
-        Parameters
-        ----------
-        longitude, latitude : array_like
-            Degrees.
-        """
-        turned = np.zeros(np.shape(longitude)) if self.local is None else self.local.turned(longitude, latitude)
-        c, s, zero = (np.cos(np.radians(turned)), np.sin(np.radians(turned)), np.zeros(np.shape(longitude)))
-        return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
-
-
 def local_of(domain):
     """Return the `Local` map of a domain; None where it does not say where it lies.
 
@@ -283,7 +235,7 @@ def local_of(domain):
 
 
 def places(domain, coordinates):
-    """Return the `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
+    """Return the map (`Metres` or `Local`) of a file in a domain; of a chunk of the Earth its `Globe`.
 
     Parameters
     ----------
@@ -297,11 +249,11 @@ def places(domain, coordinates):
         Geographic coordinates without ``domain.geographic``.
     """
     if coordinates == "metres":
-        return Places(None)
+        return Metres()
     if getattr(domain, "globe", None) is not None:
         return domain.globe
     if domain.geographic is None:
         raise LookupError(
             "its positions are longitude and latitude, but domain.geographic does not say where the model lies"
         )
-    return Places(local_of(domain))
+    return local_of(domain)

@@ -146,17 +146,6 @@ class Globe:
         ground = 0.0 if topography is None else np.asarray(topography(longitude, latitude), float)
         return depth, np.broadcast_to(ground, depth.shape)
 
-    def whereabouts_of_source(self, source):
-        """Attributes of a dataset that say where the source is: dict of str to float.
-
-        Parameters
-        ----------
-        source : (3,) array
-            Position, m.
-        """
-        names = ("source_longitude", "source_latitude", "source_depth")
-        return dict(zip(names, map(float, self.chunk.whereabouts(np.asarray(source, float)))))
-
     def outside(self, xyz):
         """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index,
         text).
@@ -262,21 +251,15 @@ class Stations:
         return Stations(axes, coordinates, self.attributes)
 
 
-def stations(earth, xyz, source=None):
-    """Return the `Stations` of receivers.
+def of_source(earth, xyz) -> dict[str, float]:
+    """Return attributes of a dataset that say where a source is on Earth: ``source_longitude`` and so on."""
+    return {f"source_{name}": float(values[0]) for name, values, _ in earth.whereabouts(np.asarray(xyz, float)[None])}
 
-    Parameters
-    ----------
-    earth : Globe or craton.survey.geography.Local
-        Where the model lies.
-    xyz : (n, 3) array
-        Their positions, m, in the axes of the model.
-    source : (3,) array, optional
-        Position, m, from which distance and azimuth count.
-    """
-    return Stations(
-        earth.axes(xyz), earth.whereabouts(xyz, source), {} if source is None else earth.whereabouts_of_source(source)
-    )
+
+def stations(earth, xyz, source=None) -> Stations:
+    """Return the `Stations` of receivers (n, 3) on a map, a Globe or `geography.Local`, and from a source, m."""
+    attributes = {} if source is None else of_source(earth, source)
+    return Stations(earth.axes(xyz), earth.whereabouts(xyz, source), attributes)
 
 
 def flat(xyz, source):

@@ -71,8 +71,7 @@ def for_leapfrog(series, dt, shift=0.0, band=math.inf):
     ndarray, shape (n, columns)
         In the precision of `series`; computed in float64.
     """
-    full = min(FULL, math.pi * band * dt)
-    return _mapped(series, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE)
+    return _forward(len(series), dt, shift, band).apply(series)
 
 
 def from_leapfrog(series, dt, shift=0.5, band=math.inf):
@@ -91,19 +90,23 @@ def from_leapfrog(series, dt, shift=0.5, band=math.inf):
     ndarray, shape (n, columns)
     """
     full = _cut(band, dt, len(series))
-    out = _mapped(series, shift, *_backward(full))
+    out = _backward(len(series), shift, full).apply(series)
     if full < FULL:
         first, ramp, weight = _end(len(out), full)
         tail = np.asarray(series)[first:] * ramp.astype(out.dtype)
-        tail = _mapped(tail, shift + first, *_backward(FULL))[-len(weight) :]
+        tail = _backward(len(tail), shift + first, FULL).apply(tail)[-len(weight) :]
         out[-len(weight) :] += weight.astype(out.dtype) * (tail - out[-len(weight) :])
     return out
 
 
-def _backward(full):
-    """Return the map of records, its stretch, and where it is full and nothing."""
+def _forward(n, dt, shift, band):
+    full = min(FULL, math.pi * band * dt)
+    return _Map(n, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE)
+
+
+def _backward(n, shift, full):
     none = min(NONE, TAPER * full) if full < FULL else NONE
-    return np.arcsin, 1 / math.sqrt(1 - none**2), full, none
+    return _Map(n, shift, np.arcsin, 1 / math.sqrt(1 - none**2), full, none)
 
 
 def _cut(band, dt, n):
@@ -199,22 +202,37 @@ def amplitudes(series, dt):
     return np.arange(len(largest)) / (length * dt), largest
 
 
-def _mapped(series, shift, to, stretch, full, none):
-    """Return the series whose spectrum at w is that of the given one at ``2/dt to(w dt / 2)``;
-    times grow by `stretch` at most.
+class _Map:
+    """The map of n series values of a step between the frequencies of a leapfrog run and true ones, which `to` gives
+    from x = w dt / 2 of what is returned, for values at `shift` steps; and its transpose.
     """
-    series = np.asarray(series)
-    n, out = len(series), np.empty_like(series)
-    if not series.size:
+
+    def __init__(self, n, shift, to, stretch, full, none):
+        self.n, self.shift = n, shift
+        self.length = _good(stretch * (n + _more(n)) + (stretch - 1) * int(shift) + 64)
+        x = np.pi * np.arange(self.length // 2 + 1) / self.length
+        x = x[x < none]
+        self.phase, self.factor = 2 * to(x), _taper(x, full, none) * np.exp(2j * x * shift)
+
+    def apply(self, series):
+        """Return the series (n, columns) mapped."""
+        series = np.asarray(series)
+        out = np.empty_like(series)
+        for block in blocks(series.shape[1], self.n) if series.size else ():
+            spectrum = _spectrum(_continued(series[:, block]), self.phase, self.shift)
+            out[:, block] = np.fft.irfft(spectrum * self.factor, self.length)[:, : self.n].T
         return out
-    length = _good(stretch * (n + _more(n)) + (stretch - 1) * int(shift) + 64)
-    x = np.pi * np.arange(length // 2 + 1) / length
-    x = x[x < none]
-    factor = _taper(x, full, none) * np.exp(2j * x * shift)
-    for block in blocks(series.shape[1], n):
-        spectrum = _spectrum(_continued(series[:, block]), 2 * to(x), shift)
-        out[:, block] = np.fft.irfft(spectrum * factor, length)[:, :n].T
-    return out
+
+    def transpose(self, values):
+        """Return the transpose of `apply`, step by step backwards; complex numbers are pairs of reals here."""
+        values = np.asarray(values, float)
+        out, n = np.zeros(values.shape), self.n
+        for block in blocks(values.shape[1], n) if values.size else ():
+            spectrum = np.fft.rfft(values[:, block].T, self.length)[:, : len(self.phase)] * (2 / self.length)
+            spectrum[:, 0] *= 0.5  # the irfft counts all frequencies but this one twice
+            rows = _spectrum_transposed(spectrum * np.conj(self.factor), self.phase, self.shift, n + _more(n))
+            out[:, block] = _continued_transposed(rows, n).T
+        return out
 
 
 def _spectrum(rows, phase, shift):
@@ -329,14 +347,14 @@ def from_leapfrog_transposed(records, dt, shift=0.5, band=math.inf):
     """
     full = _cut(band, dt, len(records))
     if full == FULL:
-        return _mapped_transposed(records, shift, *_backward(full))
+        return _backward(len(records), shift, full).transpose(records)
     values = np.array(records, float)
     first, ramp, weight = _end(len(values), full)
     tail = np.zeros((len(ramp), values.shape[1]))
     tail[-len(weight) :] = weight * values[-len(weight) :]
     values[-len(weight) :] -= tail[-len(weight) :]
-    out = _mapped_transposed(values, shift, *_backward(full))
-    out[first:] += ramp * _mapped_transposed(tail, shift + first, *_backward(FULL))
+    out = _backward(len(values), shift, full).transpose(values)
+    out[first:] += ramp * _backward(len(tail), shift + first, FULL).transpose(tail)
     return out
 
 
@@ -353,27 +371,7 @@ def for_leapfrog_transposed(series, dt, shift=0.0, band=math.inf):
     -------
     ndarray, shape (n, columns), float64
     """
-    full = min(FULL, math.pi * band * dt)
-    none = min(NONE, TAPER * full) if full < FULL else NONE
-    return _mapped_transposed(series, shift, np.sin, 1.0, full, none)
-
-
-def _mapped_transposed(values, shift, to, stretch, full, none):
-    """Transpose of `_mapped`, step by step backwards; complex numbers are pairs of reals here."""
-    values = np.asarray(values, float)
-    n, out = len(values), np.zeros(values.shape)
-    if not n:
-        return out
-    length = _good(stretch * (n + _more(n)) + (stretch - 1) * int(shift) + 64)
-    x = np.pi * np.arange(length // 2 + 1) / length
-    x = x[x < none]
-    factor = _taper(x, full, none) * np.exp(2j * x * shift)
-    for block in blocks(values.shape[1], n):
-        spectrum = np.fft.rfft(values[:, block].T, length)[:, : len(x)] * (2 / length)
-        spectrum[:, 0] *= 0.5  # the irfft counts all frequencies but this one twice
-        rows = _spectrum_transposed(spectrum * np.conj(factor), 2 * to(x), shift, n + _more(n))
-        out[:, block] = _continued_transposed(rows, n).T
-    return out
+    return _forward(len(series), dt, shift, band).transpose(series)
 
 
 def _spectrum_transposed(spectra, phase, shift, n):

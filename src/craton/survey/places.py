@@ -118,31 +118,27 @@ def draped(scenario, xyz, deep):
     deep : (n,) array of bool
         Positions whose z is minus a depth.
     """
-    ground = getattr(scenario, "mesh_top", None) or terrain.build(scenario.model)
+    ground = _ground(scenario)
     if ground is not None and deep.any():
         xyz = np.array(xyz, dtype=float)
         xyz[deep, 2] += ground.surface(xyz[deep, 0], xyz[deep, 1])
     return xyz
 
 
-def ground_below(scenario, xyz):
-    """Elevation of the ground of a box at positions, m: its topography or the top of its mesh, else
-    the top of the domain.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    xyz : (n, 3) array
-        Positions, m.
-
-    Returns
-    -------
-    ndarray, shape (n,)
+def heights(scenario, xyz):
+    """Return depths below the ground of positions (n, 3), and the elevation of the ground there, m: that of a chunk,
+    the topography of a box or the top of its mesh, else the top of the domain.
     """
-    ground = getattr(scenario, "mesh_top", None) or terrain.build(scenario.model)
-    if ground is None:
-        return np.full(len(xyz), float(scenario.domain.top))
-    return np.asarray(ground.surface(xyz[:, 0], xyz[:, 1]), float)
+    if globe_of(scenario) is not None:
+        return globe_of(scenario).heights(xyz)
+    ground = _ground(scenario)
+    top = np.full(len(xyz), float(scenario.domain.top)) if ground is None else ground.surface(xyz[:, 0], xyz[:, 1])
+    return np.asarray(top, float) - xyz[:, 2], np.asarray(top, float)
+
+
+def _ground(scenario):
+    """Return the top of the mesh of a scenario, else its terrain; None without either."""
+    return getattr(scenario, "mesh_top", None) or terrain.build(scenario.model)
 
 
 def in_the_air(scenario, xyz):

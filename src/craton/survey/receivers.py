@@ -314,11 +314,7 @@ def _stations_of(receivers, scenario, earth, source):
     """Return the `globe.Stations` of receivers; None where the model lies nowhere and there is no source."""
     if earth is None:
         return None if source is None else globe.flat(receivers.xyz, source)
-    if isinstance(earth, globe.Globe):
-        depth, ground = earth.heights(receivers.xyz)
-    else:
-        ground = places.ground_below(scenario, receivers.xyz)
-        depth = ground - receivers.xyz[:, 2]
+    depth, ground = places.heights(scenario, receivers.xyz)
     if receivers.elevation is not None:
         ground = np.where(np.isfinite(receivers.elevation), receivers.elevation, ground)
     return globe.with_heights(globe.stations(earth, receivers.xyz, source), depth, ground)

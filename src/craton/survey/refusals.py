@@ -47,7 +47,8 @@ def misplaced(scenario, xyz, most=LISTED):
         if np.isnan(xyz[n, 0]):
             words.append((NOT_ON_MAP, FAR_AWAY))
         elif not out[n].any():
-            words.append(_in_the_air(xyz[n, 2], top[n]))
+            remedy = "give a lower z, or { x =, y =, depth = } with the depth below the surface"
+            words.append((f"z = {xyz[n, 2]:.10g} m is in the air: the surface is at {top[n]:.10g} m", remedy))
         else:  # the ground may be unknown, z nan, because x or y is outside
             axis = int(np.where(out[n], np.nan_to_num(beyond[n], nan=0.0), -1.0).argmax())
             ends = low[axis], low[axis] + size[axis]
@@ -72,13 +73,6 @@ def outside(scenario, xyz):
     """
     numbers, texts, remedy = misplaced(scenario, xyz, 1)
     return (int(numbers[0]), texts[0], remedy) if len(numbers) else None
-
-
-def _in_the_air(z, top):
-    return (
-        f"z = {z:.10g} m is in the air: the surface is at {top:.10g} m",
-        "give a lower z, or { x =, y =, depth = } with the depth below the surface",
-    )
 
 
 def _outside(axis, value, low, high, top):

@@ -107,19 +107,7 @@ def _some(stations, kept):
             code = stations.locations[n] if stations.locations and len(some) > 1 else ""
             names.append(f"{base[pair]}.{code}".rstrip("."))
             locations.append(code)
-    pick = {
-        name: [column[n] for n in rows]
-        for name in ("networks", "codes")
-        if (column := getattr(stations, name)) is not None
-    }
-    return replace(
-        stations,
-        names=names,
-        x=stations.x[rows],
-        y=stations.y[rows],
-        depth=stations.depth[rows],
-        elevation=None if stations.elevation is None else stations.elevation[rows],
-        locations=locations if any(locations) else None,
-        epochs=None,
-        **pick,
-    )
+    columns = ("networks", "codes", "x", "y", "depth", "elevation")
+    given = {name: column for name in columns if (column := getattr(stations, name)) is not None}
+    picked = {name: [c[n] for n in rows] if isinstance(c, list) else c[rows] for name, c in given.items()}
+    return replace(stations, names=names, locations=locations if any(locations) else None, epochs=None, **picked)

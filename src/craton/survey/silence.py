@@ -51,15 +51,13 @@ def warned(scenario, sources, receivers, medium):
 
 def _on_surface(scenario, xyz):
     """Whether positions (n, 3) are on the free surface: (n,) booleans."""
-    globe = places.globe_of(scenario)
-    if globe is not None:
-        depth, ground = globe.heights(xyz)
-        return np.abs(depth) <= 1e-3  # m, of 6371 km in double precision
-    free = scenario.boundaries.face("top") == "free" or terrain.build(scenario.model) is not None
+    on_globe = places.globe_of(scenario) is not None
+    free = on_globe or scenario.boundaries.face("top") == "free" or terrain.build(scenario.model) is not None
     if not free or not len(xyz):
         return np.zeros(len(xyz), bool)
-    ground = places.ground_below(scenario, xyz)
-    return np.abs(xyz[:, 2] - ground) <= NEAR * (1 + np.abs(ground))
+    depth, ground = places.heights(scenario, xyz)
+    # on a globe m, of 6371 km in double precision
+    return np.abs(depth) <= (1e-3 if on_globe else NEAR * (1 + np.abs(ground)))
 
 
 def _silence(scenario, moment, vp, vs):

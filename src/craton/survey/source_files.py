@@ -97,26 +97,9 @@ def build_all(scenario, medium=None):
     return built
 
 
-def build(entry, name, scenario, medium):
-    """Return the sources of one entry of a scenario.
-
-    Parameters
-    ----------
-    entry : source of a scenario
-    name : str
-        Its name in lists.
-    scenario : Scenario
-    medium : callable
-        vp, vs, density at positions (n, 3).
-
-    Returns
-    -------
-    list of PointSource, Catalogue, FiniteFault or PlaneWave
-
-    Raises
-    ------
-    OSError, ValueError, LookupError
-        A file that cannot be used, in words.
+def build(entry, name, scenario, medium) -> list:
+    """Return the sources of one entry of a scenario, PointSource, Catalogue, FiniteFault or PlaneWave, in a medium: vp,
+    vs, density at positions (n, 3). OSError, ValueError and LookupError say why a file cannot be used.
     """
     if entry.kind == "plane_wave":
         return [planes.build(entry, name, scenario.domain, medium)]
@@ -124,7 +107,9 @@ def build(entry, name, scenario, medium):
 
 
 def _from_keys(entry, name, scenario):
-    """One source, or one for each of its positions or shots."""
+    """One source, or one for each of its positions or shots; mechanisms of places on Earth are in true east, north, up
+    there, others in the axes of the box.
+    """
     force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
     delayed, wavelet = (entry.wavelet.delay is not None and entry.wavelet.delay > 0, wavelets.build(entry.wavelet))
@@ -133,56 +118,26 @@ def _from_keys(entry, name, scenario):
     titles = names if entry.shots is not None else [name]
     if len(xyz) > len(titles):  # they act together
         titles, names = [f"{name}.{n}" for n in range(1, len(xyz) + 1)], names * len(xyz)
+    earth = globe_of(scenario)
+    if earth is None and on_earth(entry) and not scenario.domain.planar:
+        earth = geography.local_of(scenario.domain)
+
+    def turned(place):
+        if earth is None:
+            return moment, force
+        turn = earth.axes(np.array([place]))[0]
+        return (None, turn @ force) if moment is None else (turn @ moment @ turn.T, None)
+
     return [
-        PointSource(
-            title,
-            place,
-            *in_domain_axes(scenario, place, moment, force, on_earth(entry)),
-            wavelet,
-            number.get(shot, 0),
-            delayed,
-        )
+        PointSource(title, place, *turned(place), wavelet, number.get(shot, 0), delayed)
         for title, shot, place in zip(titles, names, xyz)
     ]
 
 
-def on_earth(entry):
-    """Whether a source stands at a longitude and latitude, so that its mechanism is in true east,
-    north and up: bool.
-
-    Parameters
-    ----------
-    entry : source of a scenario
-    """
+def on_earth(entry) -> bool:
+    """Whether a source stands at a longitude and latitude, so that its mechanism is in true east, north and up."""
     at = entry.at if entry.shots is None else entry.shots
     return isinstance(getattr(at, "from_", at), Place)
-
-
-def in_domain_axes(scenario, xyz, moment, force, true_axes=False):
-    """Return a moment tensor and a force in the axes of the domain.
-
-    In a chunk of the Earth they are given in east, north, up at the position; in a box in its own
-    axes, or in true east, north, up. In the plane they are those of the plane.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    xyz : (3,) array
-        Position, m.
-    moment : (3, 3) array or None
-        N m.
-    force : (3,) array or None
-        N.
-    true_axes : bool
-        Given in true east, north, up.
-    """
-    earth = globe_of(scenario)
-    if earth is None and true_axes and not scenario.domain.planar:
-        earth = geography.local_of(scenario.domain)
-    if earth is None:
-        return moment, force
-    turn = earth.axes(np.asarray(xyz)[None])[0]
-    return (None if moment is None else turn @ moment @ turn.T, None if force is None else turn @ force)
 
 
 def _from_file(entry, name, scenario, medium):
@@ -192,15 +147,30 @@ def _from_file(entry, name, scenario, medium):
         mapped = geography.places(scenario.domain, coordinates)
         return [faults.build(held, name, mapped, medium)]
     mapped = geography.places(scenario.domain, held[0].coordinates or coordinates)
-    if is_catalogue(held, scenario):
+    many = isinstance(held, FileSources) and len(held) > catalogues.MANY
+    if many and held.force is None and not scenario.domain.planar:  # they stay arrays
         shared = None if entry.wavelet is None else wavelets.build(entry.wavelet)
         catalogue = replace(_placed(held, mapped), name=name, shared=shared)
-        catalogues.refuse_instant(catalogue)
+        if shared is None and (catalogue.tau <= 0).any():
+            number = int(np.argmax(catalogue.tau <= 0)) + 1
+            raise ValueError(catalogues.INSTANT.format(f"source {number:,}"))
         return [catalogue]
     if len(held) > MOST_ROWS:
         raise ValueError(f"{len(held):,} point sources: more than {MOST_ROWS:,} must be moments in space")
-    names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
-    return [_point(mapped, title, point, _wavelet(entry, point)) for title, point in zip(names, held)]
+    built = []
+    for n, point in enumerate(held, 1):
+        turn = mapped.rotation(point.longitude, point.latitude)
+        moment = point.moment if point.plane is None else double_couple(*point.plane)
+        built.append(
+            PointSource(
+                name if len(held) == 1 else f"{name}.{n}",
+                tuple(map(float, mapped.xyz(point.longitude, point.latitude, point.depth))),
+                None if moment is None else turn @ moment @ turn.T,
+                None if point.force is None else turn @ point.force,
+                _wavelet(entry, point),
+            )
+        )
+    return built
 
 
 @lru_cache(2)  # they are checked, and then built
@@ -208,49 +178,20 @@ def _placed(held, places):
     return catalogues.build(held, "", places, tau_of)
 
 
-def is_catalogue(held, scenario):
-    """Whether sources of a file stay arrays: moments in space by the thousand.
-
-    Parameters
-    ----------
-    held : FileSources, Rupture or list of FileSource
-    scenario : Scenario
-    """
-    many = isinstance(held, FileSources) and len(held) > catalogues.MANY
-    return many and held.force is None and not scenario.domain.planar
-
-
-def _point(places, name, point, wavelet):
-    """Return a point source at a file source's place, its mechanism turned to the model's axes."""
-    xyz = tuple(map(float, places.xyz(point.longitude, point.latitude, point.depth)))
-    turn = places.rotation(point.longitude, point.latitude)
-    moment = point.moment if point.plane is None else double_couple(*point.plane)
-    force = None if point.force is None else turn @ point.force
-    return PointSource(name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet)
-
-
 def _wavelet(entry, point):
     """Return the entry's own wavelet, or the one that SPECFEM makes of a half duration or
     frequency; moved by the time shift.
     """
     if entry.wavelet is not None:
-        return _moved(wavelets.build(entry.wavelet), point.shift)
+        return wavelets.build(entry.wavelet).shifted(point.shift)
     if point.wavelet not in ("gaussian", "ricker"):
         raise ValueError(f"source time function {point.wavelet}, is not supported: give a wavelet")
     if point.width <= 0 and point.force is not None:
         raise ValueError(f"half duration or frequency {point.width:g} must be positive; or give a wavelet")
     if point.width <= 0:
-        raise ValueError(
-            "it has no duration, and an instantaneous moment release cannot be resolved; "
-            'add wavelet = { kind = "gaussian", tau = 0.1 }'
-        )
+        raise ValueError(catalogues.INSTANT.format("it"))
     shape = {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
     return wavelets.build(SimpleNamespace(kind=point.wavelet, delay=point.shift, **shape))
-
-
-def _moved(wavelet, shift):
-    """Return the wavelet later by `shift` (s)."""
-    return replace(wavelet, delay=wavelet.delay + shift, start=wavelet.start + shift, end=wavelet.end + shift)
 
 
 def checked(entry, name, scenario):

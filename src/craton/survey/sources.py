@@ -160,62 +160,39 @@ def _earliest(source):
 
 
 def double_couple(strike, dip, rake, moment=1.0):
-    """Moment tensor of shear on a plane, ``M0 (n d + d n)`` with normal n and slip d (Aki &
-    Richards 2002, box 4.4).
+    """Return the moment tensor (..., 3, 3), east-north-up, of shear on planes, ``M0 (n d + d n)`` with normal n and
+    slip d (Aki & Richards 2002, box 4.4): strike 0, dip 90, rake 0 gives M_xy = M0 alone.
 
-    Parameters
-    ----------
-    strike, dip, rake : float
-        Degrees; strike clockwise from north, dip down to its right, rake of the hanging wall's slip
-        anticlockwise from strike.
-    moment : float
-        Scalar moment M0, N m.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
-        East-north-up, N m. Strike 0, dip 90, rake 0 gives M_xy = M0 alone.
+    Angles (...) are in degrees: strike clockwise from north, dip down to its right, rake of the hanging wall's slip
+    anticlockwise from strike; the scalar moment M0 in N m.
     """
-    normal, along, up_dip = _plane_axes(strike, dip)
+    normal, along, up_dip = plane_axes(strike, dip)
     cos_rake, sin_rake = _cos_sin(rake)
-    slip = cos_rake * along + sin_rake * up_dip
-    return moment * (np.outer(normal, slip) + np.outer(slip, normal))
+    slip = cos_rake[..., None] * along + sin_rake[..., None] * up_dip
+    return np.asarray(moment)[..., None, None] * dyads(normal, slip)
+
+
+def dyads(a, b):
+    """Return ``a b + b a`` of vectors (..., 3): (..., 3, 3)."""
+    pairs = a[..., :, None] * b[..., None, :]
+    return pairs + np.swapaxes(pairs, -1, -2)
 
 
 def _cos_sin(degrees):
-    """Cosine and sine, exact at multiples of 90 degrees so that no component of 1e-17 M0 is left
-    over.
-    """
-    quarter, rest = divmod(degrees, 90.0)
-    if rest == 0.0:
-        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[int(quarter) % 4]
-    return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    """Cosine and sine, exact at multiples of 90 degrees so that no component of 1e-17 M0 is left over."""
+    quarter, rest = np.divmod(degrees, 90.0)
+    quarter, radians, exact = quarter.astype(int) % 4, np.radians(degrees), rest == 0
+    cosines, sines = np.array([1.0, 0.0, -1.0, 0.0]), np.array([0.0, 1.0, 0.0, -1.0])
+    return np.where(exact, cosines[quarter], np.cos(radians)), np.where(exact, sines[quarter], np.sin(radians))
 
 
-def _plane_axes(strike, dip):
-    """Return normal of the foot wall, direction of strike, and up-dip direction of a fault plane;
-    unit vectors, east-north-up.
+def plane_axes(strike, dip):
+    """Return normals of the foot wall, directions of strike, and up-dip directions of fault planes: unit vectors
+    (..., 3), east-north-up, from degrees (...).
     """
     (cs, ss), (cd, sd) = _cos_sin(strike), _cos_sin(dip)
-    return (np.array([sd * cs, -sd * ss, cd]), np.array([ss, cs, 0.0]), np.array([-cd * cs, cd * ss, sd]))
-
-
-def double_couple_axes(strike, dip):
-    """Return normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each,
-    from degrees (n,); see `double_couple`.
-
-    Parameters
-    ----------
-    strike : (n,) array
-        Degrees, clockwise from north.
-    dip : (n,) array
-        Degrees.
-    """
-    strike, dip = np.radians(strike), np.radians(dip)
-    cs, ss, cd, sd = np.cos(strike), np.sin(strike), np.cos(dip), np.sin(dip)
-    zero = np.zeros_like(cs)
-    axes = ((sd * cs, -sd * ss, cd), (ss, cs, zero), (-cd * cs, cd * ss, sd))
-    return tuple(np.stack(axis, axis=-1) for axis in axes)
+    axes = ((sd * cs, -sd * ss, cd), (ss, cs, np.zeros_like(cs)), (-cd * cs, cd * ss, sd))
+    return tuple(np.stack(np.broadcast_arrays(*axis), axis=-1) for axis in axes)
 
 
 def nodal_planes(tensor):
@@ -254,7 +231,7 @@ def _plane(normal, slip):
     normal, slip = sign * normal, sign * slip
     strike = _tidy(math.degrees(math.atan2(-normal[1], normal[0]))) % 360.0 if flat > 1e-9 else 0.0
     dip = min(_tidy(math.degrees(math.atan2(flat, normal[2]))), 90.0)
-    _, along, up_dip = _plane_axes(strike, dip)
+    _, along, up_dip = plane_axes(strike, dip)
     rake = _tidy(math.degrees(math.atan2(slip @ up_dip, slip @ along)))
     return strike, dip, 180.0 if rake <= -180.0 else rake
 
@@ -276,26 +253,10 @@ def largest_moment(source):
 
 
 def scalar_moment(tensor):
-    """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple,
-    sqrt(3/2) M for an explosion of M.
-
-    Parameters
-    ----------
-    tensor : (3, 3) array
-        N m.
+    """Return the scalar moments M0 = |M| / sqrt(2) (Silver & Jordan 1982) of tensors (..., 3, 3), of their unit: M0 for
+    a double couple, sqrt(3/2) M for an explosion of M.
     """
-    return float(np.linalg.norm(tensor) / math.sqrt(2))
-
-
-def moment_magnitude(moment):
-    """Moment magnitude Mw of a scalar moment in N m.
-
-    Parameters
-    ----------
-    moment : float
-        N m.
-    """
-    return moment_to_magnitude(moment)
+    return np.linalg.norm(tensor, axis=(-2, -1)) / math.sqrt(2)
 
 
 def parts(tensor):
@@ -357,7 +318,7 @@ def _moment_words(source):
     scale = abs(wavelet.area) if wavelet.is_pulse else 1.0
     moment = scale * scalar_moment(source.moment)
     rate = "" if wavelet.is_pulse else ", moment rate of zero mean: the final moment is zero"
-    return f"{_mechanism_words(source.moment)}, M0 {moment:.4g} N m, Mw {moment_magnitude(moment):.2f}{rate}"
+    return f"{_mechanism_words(source.moment)}, M0 {moment:.4g} N m, Mw {moment_to_magnitude(moment):.2f}{rate}"
 
 
 def _mechanism_words(tensor):

@@ -101,24 +101,6 @@ def curves(model, depth, distances, phases):
     return {phase: np.concatenate(rows)[:-1].T for phase, rows in out.items()}
 
 
-def distances(frame, source, stations):
-    """Degrees at the Earth's centre, and azimuths at the source (degrees clockwise from north), of
-    stations.
-
-    Parameters
-    ----------
-    frame : sphere.Frame
-    source : (float, float)
-        Longitude and latitude, degrees.
-    stations : (n, 2) array
-    """
-    stations = np.asarray(stations, float).reshape(-1, 2)
-    to = frame.direction(stations[:, 0], stations[:, 1]) @ frame.axes(*source)
-    return np.degrees(np.arctan2(np.hypot(to[:, 0], to[:, 1]), to[:, 2])), np.degrees(
-        np.arctan2(to[:, 0], to[:, 1])
-    ) % 360
-
-
 # --- picks ----------------------------------------------------------------------------------------
 
 
@@ -178,68 +160,3 @@ def _vertex(values, n):
     a, b, c = values[n - 1 : n + 2]
     curve = a - 2 * b + c
     return n + (0.5 * (a - c) / curve if curve < 0 else 0.0)
-
-
-def onset(trace, step, start, short, long, ratio=4.0, window=None):
-    """First time at which the mean square over `short` seconds exceeds `ratio` times that over the
-    `long` seconds before (STA/LTA).
-
-    Parameters
-    ----------
-    trace : (n,) array
-    step, start : float
-        s between samples, and time of the first one.
-    short, long : float
-        s.
-    ratio : float
-    window : (float, float), optional
-        Times looked at, s.
-
-    Returns
-    -------
-    float or None
-        s; None where nothing begins.
-    """
-    square = np.asarray(trace, float) ** 2
-    short_count, long_count = (max(int(round(length / step)), 1) for length in (short, long))
-    total = np.concatenate([[0.0], np.cumsum(square)])
-    at = np.arange(long_count, len(square) - short_count + 1)
-    sta, lta = ((total[at + short_count] - total[at]) / short_count, (total[at] - total[at - long_count]) / long_count)
-    times = start + step * at
-    chosen = sta > ratio * lta + 1e-12 * square.max(initial=0)
-    if window is not None:
-        chosen &= (times >= window[0]) & (times <= window[1])
-    return float(times[chosen][0] + step * (short_count - 1)) if chosen.any() else None
-
-
-def compare(trace, pulse, step, start, expected, half_window, tolerance=0.005):
-    """Rows of expected and picked times of one seismogram: dicts with phase, distance, expected,
-    picked, likeness, off (s), passed.
-
-    Passed: within `tolerance` of the travel time or one sample, whichever is more.
-
-    Parameters
-    ----------
-    trace, pulse, step, start
-        See `delay`.
-    expected : list of Arrival
-    half_window : float
-        s about the expected time in which it is looked for.
-    """
-    rows = []
-    for arrival in expected:
-        window = (arrival.time - half_window, arrival.time + half_window)
-        picked, likeness = delay(trace, pulse, step, start, window)
-        off = picked - arrival.time
-        rows.append(
-            {
-                "phase": arrival.phase,
-                "distance": arrival.distance,
-                "expected": arrival.time,
-                "picked": picked,
-                "likeness": likeness,
-                "off": off,
-                "passed": abs(off) <= max(tolerance * arrival.time, step),
-            }
-        )
-    return rows

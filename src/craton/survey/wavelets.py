@@ -24,6 +24,10 @@ gauss_legendre = lru_cache(np.polynomial.legendre.leggauss)  # 256 nodes take 10
 F95_LOWPASS, END_LOWPASS = 0.8514376313197741, 2.7734  # f95, and periods to 1e-4 of the peak
 
 
+class NoArea(ValueError):
+    """A wavelet of zero mean cannot be divided by its area."""
+
+
 @dataclass(frozen=True, eq=False)
 class Wavelet:
     """A source time function: a moment rate (1/s, times the moment tensor) or a force history
@@ -72,6 +76,10 @@ class Wavelet:
     def is_pulse(self):
         """Whether the integral is not zero: a moment rate then leaves a permanent moment."""
         return abs(self.area) * self.peak_frequency > 1e-3 * self.peak
+
+    def shifted(self, shift):
+        """Return it later by a time, s."""
+        return replace(self, **{name: getattr(self, name) + shift for name in ("delay", "start", "end")})
 
     def describe(self):
         """One line: kind, parameters, time, area or peak, frequencies, with units."""
@@ -123,7 +131,7 @@ def normalized(wavelet):
         It has no area.
     """
     if not wavelet.is_pulse:
-        raise ValueError(f"a {wavelet.kind} wavelet of zero mean has no area to divide by")
+        raise NoArea(f"a {wavelet.kind} wavelet of zero mean has no area to divide by")
     shape = partial(scaled_shape, shape=wavelet.shape, factor=1 / wavelet.area)
     return replace(wavelet, shape=shape, area=1.0, peak=wavelet.peak / abs(wavelet.area))
 
@@ -284,128 +292,82 @@ def _spline(times, values):
 # --- kinds: from a scenario's wavelet to a Wavelet ------------------------------------------------
 
 
+def _wavelet(spec, shape, parameters, before, after, area, peak, peak_frequency, f95) -> Wavelet:
+    """Return the Wavelet of a scenario's table, which lasts from a time `before` its delay to one `after` it, s."""
+    delay = spec.delay or 0.0
+    start, end = float(delay - before), float(delay + after)
+    return Wavelet(spec.kind, delay, shape, area, peak, peak_frequency, f95, start, end, parameters)
+
+
+def _ends(shape, last):
+    """Return how long before and after its centre a symmetric wavelet, which only falls beyond `last`, is seen, s."""
+    return _decay_time(shape, START_LEVEL, last), _decay_time(shape, END_LEVEL, last)
+
+
 def _gaussian(spec):
     tau, shape = spec.tau, partial(gaussian_shape, tau=spec.tau)
     # |S| = exp(-2 (pi f tau)^2): its integral up to f is erf(sqrt(2) pi f tau), and
     # erf(1.385903824) = 0.95.
-    return _symmetric(
-        spec,
-        shape,
-        f"tau {tau:g} s",
-        tau,
-        area=1.0,
-        peak=1 / (math.sqrt(2 * math.pi) * tau),
-        peak_frequency=1 / (2 * math.pi * tau),
-        f95=1.3859038243496775 / (math.sqrt(2) * math.pi * tau),
-    )
+    peak, peak_frequency = 1 / (math.sqrt(2 * math.pi) * tau), 1 / (2 * math.pi * tau)
+    f95 = 1.3859038243496775 / (math.sqrt(2) * math.pi * tau)
+    return _wavelet(spec, shape, f"tau {tau:g} s", *_ends(shape, tau), 1.0, peak, peak_frequency, f95)
 
 
 def _ricker(spec):
     f, shape = spec.frequency, partial(ricker_shape, frequency=spec.frequency)
     # |S| ~ f^2 exp(-(f/f0)^2): its integral up to x f0 is P(3/2, x^2), the incomplete gamma
     # function, and P(3/2, 1.9767^2) = 0.95.
-    last = math.sqrt(1.5) / (math.pi * f)
-    return _symmetric(
-        spec, shape, f"frequency {f:g} Hz", last, area=0.0, peak=1.0, peak_frequency=f, f95=1.9767053274642605 * f
-    )
+    ends = _ends(shape, math.sqrt(1.5) / (math.pi * f))
+    return _wavelet(spec, shape, f"frequency {f:g} Hz", *ends, 0.0, 1.0, f, 1.9767053274642605 * f)
 
 
 def _gaussian_derivative(spec):
     tau, shape = spec.tau, partial(gaussian_derivative_shape, tau=spec.tau)
     # |S| ~ f exp(-2 (pi f tau)^2): its integral up to f is 1 - exp(-2 (pi f tau)^2).
-    return _symmetric(
-        spec,
-        shape,
-        f"tau {tau:g} s",
-        tau,
-        area=0.0,
-        peak=1.0,
-        peak_frequency=1 / (2 * math.pi * tau),
-        f95=math.sqrt(math.log(1 / (1 - F95)) / 2) / (math.pi * tau),
-    )
+    f95 = math.sqrt(math.log(1 / (1 - F95)) / 2) / (math.pi * tau)
+    return _wavelet(spec, shape, f"tau {tau:g} s", *_ends(shape, tau), 0.0, 1.0, 1 / (2 * math.pi * tau), f95)
 
 
 def lowpass(frequency):
-    """Return the `Wavelet` of the impulses of Green's functions up to a frequency.
-
-    Parameters
-    ----------
-    frequency : float
-        Hz.
-    """
-    return _lowpass(SimpleNamespace(frequency=frequency, delay=None))
+    """Return the low-pass pulse of a frequency, Hz, about t = 0."""
+    return _lowpass(SimpleNamespace(kind="lowpass", frequency=frequency, delay=None))
 
 
 def _lowpass(spec):
-    f, delay = spec.frequency, spec.delay or 0.0
-    shape = partial(lowpass_shape, frequency=f)
+    f, shape = spec.frequency, partial(lowpass_shape, frequency=spec.frequency)
     # |S| = exp(-ln(10) x^4), x = f/f0: f |S| is largest at (4 ln 10)^(-1/4) f0.
-    return Wavelet(
-        "lowpass",
-        delay,
-        shape,
-        area=1.0,
-        peak=float(shape(np.zeros(1))[0]),
-        peak_frequency=f / (4 * math.log(10)) ** 0.25,
-        f95=F95_LOWPASS * f,
-        start=delay - LOWPASS_SPAN / f,
-        end=delay + END_LOWPASS / f,
-        parameters=f"frequency {f:g} Hz",
-    )
+    peak, peak_frequency = float(shape(np.zeros(1))[0]), f / (4 * math.log(10)) ** 0.25
+    ends = LOWPASS_SPAN / f, END_LOWPASS / f
+    return _wavelet(spec, shape, f"frequency {f:g} Hz", *ends, 1.0, peak, peak_frequency, F95_LOWPASS * f)
 
 
 def _brune(spec):
-    fc, shape, delay = (
-        spec.corner_frequency,
-        partial(brune_shape, corner_frequency=spec.corner_frequency),
-        spec.delay or 0.0,
-    )
-    last = 1 / (2 * math.pi * fc)
+    fc, shape = spec.corner_frequency, partial(brune_shape, corner_frequency=spec.corner_frequency)
     # |S| = 1 / (1 + (f/fc)^2): its integral up to f is fc atan(f/fc).
-    return Wavelet(
-        "brune",
-        delay,
-        shape,
-        area=1.0,
-        peak=2 * math.pi * fc / math.e,
-        peak_frequency=fc,
-        f95=fc * math.tan(F95 * math.pi / 2),
-        start=delay,
-        end=delay + _decay_time(shape, END_LEVEL, last),
-        parameters=f"corner frequency {fc:g} Hz",
-    )
+    after = _decay_time(shape, END_LEVEL, 1 / (2 * math.pi * fc))
+    peak, f95 = 2 * math.pi * fc / math.e, fc * math.tan(F95 * math.pi / 2)
+    return _wavelet(spec, shape, f"corner frequency {fc:g} Hz", 0.0, after, 1.0, peak, fc, f95)
 
 
 def _kuepper_wavelet(spec):
-    duration, n, delay = spec.duration, spec.extrema, spec.delay or 0.0
+    duration, n = spec.duration, spec.extrema
     shape = partial(kuepper_shape, duration=duration, extrema=n)
     area = (1 - (-1) ** n) * duration / math.pi * (1 / n - n / (n + 2) ** 2) / _kuepper_peak(n)
-    peak_frequency, f95 = _spectrum_numbers(shape(np.arange(1024) * duration / 1024), duration / 1024)
+    numbers = _spectrum_numbers(shape(np.arange(1024) * duration / 1024), duration / 1024)
     parameters = f"duration {duration:g} s, {n} extrem{'um' if n == 1 else 'a'}"
-    return Wavelet("kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + duration, parameters)
+    return _wavelet(spec, shape, parameters, 0.0, duration, area, 1.0, *numbers)
 
 
 def _samples(spec):
     times, values = sample_arrays(spec)
-    shape, delay = partial(samples_shape, times=times, values=values), spec.delay or 0.0
+    shape = partial(samples_shape, times=times, values=values)
     fine = np.linspace(times[0], times[-1], _grid_points(times))
     curve = shape(fine)
-    peak_frequency, f95 = _spectrum_numbers(curve, fine[1] - fine[0])
-    peak = max(np.abs(curve).max(), np.abs(values).max())
+    peak = float(max(np.abs(curve).max(), np.abs(values).max()))
     start, end = (times[_edge(values, level * peak, side)] for level, side in ((START_LEVEL, 0), (END_LEVEL, -1)))
     parameters = f"{len(times)} samples" + (f" of {Path(spec.file).name}" if spec.file is not None else "")
-    return Wavelet(
-        "samples",
-        delay,
-        shape,
-        float(_spline(times, values).integrate(times[0], times[-1])),
-        float(peak),
-        peak_frequency,
-        f95,
-        float(delay + start),
-        float(delay + end),
-        parameters,
-    )
+    area = float(_spline(times, values).integrate(times[0], times[-1]))
+    return _wavelet(spec, shape, parameters, -start, end, area, peak, *_spectrum_numbers(curve, fine[1] - fine[0]))
 
 
 WAVELETS = {
@@ -420,15 +382,6 @@ WAVELETS = {
 
 
 # --- numbers of a wavelet -------------------------------------------------------------------------
-
-
-def _symmetric(spec, shape, parameters, last, **numbers):
-    """Return a wavelet with its centre at the delay; `last` is the time of its last extremum after
-    the centre, s.
-    """
-    delay = spec.delay or 0.0
-    start, end = (delay - _decay_time(shape, START_LEVEL, last), delay + _decay_time(shape, END_LEVEL, last))
-    return Wavelet(spec.kind, delay, shape, start=start, end=end, parameters=parameters, **numbers)
 
 
 def _decay_time(shape, level, last):

@@ -5,6 +5,7 @@ apart by kind.
 import math
 import operator
 import os
+import re
 import sys
 from typing import Annotated, Any, ClassVar, Union
 
@@ -78,6 +79,18 @@ def repeated(names, key, remedy, message="{} is listed twice"):
     """
     twice = [(i, name) for i, name in enumerate(names) if name in names[:i]]
     return [(key.format(i), message.format(shown(name)), remedy) for i, name in twice]
+
+
+def unique_names(message, remedy):
+    """Return a validator of tables whose names must differ."""
+
+    def validate(tables):
+        items = repeated([table.name for table in tables], "{}.name", remedy, message)
+        if items:
+            raise wrong(*items)
+        return tables
+
+    return AfterValidator(validate)
 
 
 def exactly_one(table, names, remedy, key=""):
@@ -220,6 +233,13 @@ def must(holds, message, remedy):
         return value
 
     return BeforeValidator(validate)
+
+
+def matching(pattern, message, remedy):
+    """Return the type of a text that matches a pattern; of what does not the message (with ``{value}``) and remedy are
+    said.
+    """
+    return Annotated[str, must(lambda value: isinstance(value, str) and re.fullmatch(pattern, value), message, remedy)]
 
 
 def one_of(names, meant=None):

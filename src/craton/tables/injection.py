@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator
-
 from craton.tables.fields import (
     Distance,
     FilePath,
@@ -11,17 +9,15 @@ from craton.tables.fields import (
     Length,
     Longitude,
     Table,
-    choice,
     in_space_or_plane,
     key,
     many,
     quantity,
-    repeated,
     tagged,
-    wrong,
+    unique_names,
 )
 from craton.tables.receivers import SnapshotName
-from craton.tables.sources import Wavelet
+from craton.tables.sources import Wave, Wavelet
 
 
 def box_problems(table):
@@ -112,9 +108,7 @@ class InjectedPlaneWave(Table):
     None: below the centre of the box).
     """
 
-    wave: choice("P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}) = key(
-        '"P"  # or "SV", "SH"'
-    )
+    wave: Wave = key('"P"  # or "SV", "SH"')
     from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
     to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
     azimuth: quantity("angle", least=-360, most=360) = 0.0
@@ -130,15 +124,10 @@ class InjectedPlaneWave(Table):
             yield "velocity", "the velocity is zero", remedy
 
 
-def _names_differ(recordings):
-    message, remedy = "the name {} of a recording is used twice", "give each one a unique name"
-    items = repeated([spec.name for spec in recordings], "{}.name", remedy, message)
-    if items:
-        raise wrong(*items)
-    return recordings
-
-
-Recordings = Annotated[many(Recording, "recording"), AfterValidator(_names_differ)]
+Recordings = Annotated[
+    many(Recording, "recording"),
+    unique_names("the name {} of a recording is used twice", "give each one a unique name"),
+]
 Injections = many(
     tagged("injection", None, recorded=Injection, wave=InjectedPlaneWave, file=InjectedWavefield), "injection"
 )

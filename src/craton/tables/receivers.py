@@ -1,9 +1,8 @@
-"""What a scenario records: receivers one by one, in lines, grids and files; snapshots of the
-wavefield.
+"""What a scenario records: receivers one by one, in lines, grids and files; snapshots of the wavefield; maps of ground
+motion.
 """
 
 import math
-import re
 from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
@@ -30,9 +29,12 @@ from craton.tables.fields import (
     key,
     kind_of_place,
     many,
-    must,
+    matching,
+    quantity,
+    repeated,
     tagged,
     union,
+    unique_names,
     whole,
 )
 from craton.text import number
@@ -299,14 +301,11 @@ class Plane(Table):
         return 0.0 - self.depth if self.depth is not None else getattr(self, self.axis)
 
 
-SnapshotName = Annotated[
-    str,
-    must(
-        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value),
-        "{value} is not a valid snapshot name",
-        "use letters, digits, _ and -: the name becomes a group of result.zarr",
-    ),
-]
+SnapshotName = matching(
+    r"[A-Za-z0-9][A-Za-z0-9_.-]*",
+    "{value} is not a valid snapshot name",
+    "use letters, digits, _ and -: the name becomes a group of result.zarr",
+)
 
 
 class Snapshot(Table):
@@ -320,3 +319,70 @@ class Snapshot(Table):
     every: Duration = key("0.5  # s between snapshots")
     stride: whole(least=1) = Field(1)
     film: choice("mp4", "gif") | None = None
+
+
+PEAK_QUANTITIES = ("pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa")
+
+
+class Peaks(Table):
+    """A map of ground motion, measured at every step: peaks of velocity, acceleration and
+    displacement, Arias intensity, cumulative absolute velocity, significant duration, spectral
+    acceleration at ``periods`` (s) with ``damping``; on the ground or a plane.
+    """
+
+    name: SnapshotName = key('"ground"')
+    quantities: many(choice(*PEAK_QUANTITIES)) = ("pgv", "pga", "pgd")
+    plane: Plane | None = None
+    stride: whole(least=1) = Field(1)
+    periods: many(Duration) = ()
+    damping: quantity("ratio", least=0, below=1) = 0.05
+    resolution: Duration | None = None
+
+    def _problems(self):
+        yield from repeated(self.quantities, "quantities.{}", "leave one of them out")
+        yield from repeated(self.periods, "periods.{}", "leave one of them out")
+        if not self.quantities:
+            yield "quantities", "no quantity is listed", 'write quantities = ["pgv"]'
+        if ("sa" in self.quantities) != bool(self.periods):
+            message = "spectral acceleration and periods belong together"
+            yield "periods", message, 'write quantities = ["sa"] and periods = [0.3, 1.0, 3.0]  # s'
+        if self.resolution is not None and "duration" not in self.quantities:
+            message = "a resolution is of the significant duration, which is not listed"
+            yield "resolution", message, 'add "duration" to quantities, or leave resolution out'
+
+    @property
+    def on_ground(self):
+        """Whether it lies on the ground rather than on a plane."""
+        return self.plane is None or bool(self.plane.surface)
+
+
+PeakMaps = Annotated[
+    many(Peaks, "peaks"), unique_names("the name {} of a map of peaks is used twice", "give each map a unique name")
+]
+
+
+def peak_problems(scenario):
+    """Problems of maps of peaks of a 2-D domain, of planes that do not cut the domain, of chunks,
+    and of several shots.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    chunk = getattr(scenario.domain, "chunk", None)
+    shots = any(entry.shot or entry.shots for entry in scenario.source)
+    for n, spec in enumerate(getattr(scenario, "peaks", ())):
+        if scenario.domain.planar:
+            message = "a map of peaks needs a 3-D domain"
+            yield f"peaks.{n}", message, "leave [[peaks]] out, or give the domain three dimensions"
+        elif chunk is not None and not spec.on_ground:
+            message = "in a chunk of the Earth a map of peaks lies on the ground"
+            yield f"peaks.{n}.plane", message, "leave plane out"
+        elif shots:
+            message = "a survey of shots keeps no maps of peaks"
+            yield f"peaks.{n}", message, "leave [[peaks]] out, or run one shot without its name"

@@ -3,7 +3,6 @@ in TOML and in Python.
 """
 
 import math
-import re
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
@@ -25,11 +24,13 @@ from craton.tables.fields import (
     items_of,
     key,
     many,
+    matching,
     must,
     quantity,
     repeated,
     spatial,
     triple,
+    unique_names,
     whole,
     wrong,
 )
@@ -37,10 +38,9 @@ from craton.tables.ground import sampled
 from craton.tables.injection import injection_problems
 from craton.tables.medium import Model
 from craton.tables.on_earth import framed_model, unframed_problems
-from craton.tables.peaks import peak_problems
 from craton.tables.problems import diagnose
-from craton.tables.receivers import Snapshot
-from craton.tables.source_files import Source
+from craton.tables.receivers import Snapshot, peak_problems
+from craton.tables.sources import Source
 from craton.text import html_sections, number, shown
 
 
@@ -164,14 +164,11 @@ class TimeSpan(Table):
             yield "step", message, "leave step out to use the largest stable time step"
 
 
-Network = Annotated[
-    str,
-    must(
-        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Z0-9]{1,8}", value),
-        "{value} is not a network code",
-        'write 1 to 8 capital letters or digits; "XX" is for synthetic data',
-    ),
-]
+Network = matching(
+    r"[A-Z0-9]{1,8}",
+    "{value} is not a network code",
+    'write 1 to 8 capital letters or digits; "XX" is for synthetic data',
+)
 
 
 def _microseconds(seconds):
@@ -273,19 +270,13 @@ def not_empty(noun, remedy):
     return AfterValidator(validate)
 
 
-def _names_differ(snapshots):
-    message, remedy = "the snapshot name {} is used twice", "give each snapshot a unique name"
-    items = repeated([snapshot.name for snapshot in snapshots], "{}.name", remedy, message)
-    if items:
-        raise wrong(*items)
-    return snapshots
-
-
 Title = Annotated[
     str, must(lambda value: isinstance(value, str), "{value} is not a string", 'write a title in quotes, "..."')
 ]
 Sources = many(Source, "source")
-Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
+Snapshots = Annotated[
+    many(Snapshot, "snapshots"), unique_names("the snapshot name {} is used twice", "give each snapshot a unique name")
+]
 
 
 class Document(Table):

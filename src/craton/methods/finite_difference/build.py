@@ -21,7 +21,6 @@ from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import problems as survey_problems
 from craton.survey import sources as survey_sources
-from craton.survey.snapshots import problems as snapshot_problems
 
 MOST_POINTS = 1 << 52
 LONGEST = 2**31 - 64  # points along an axis
@@ -133,7 +132,7 @@ def derived_spacing(scenario):
     """
     domain = scenario.domain
     region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
-    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshot_problems(scenario))
+    refuse(earth.problems(scenario.model, region) + survey_problems(scenario))
     spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
     digits = 2 - math.floor(math.log10(spacing))
     return math.floor(spacing * 10**digits) / 10**digits

@@ -28,8 +28,7 @@ from craton.tables.fields import (
 from craton.tables.foreign import Foreign
 from craton.tables.injection import Injections, Recordings
 from craton.tables.medium import LayerSpeeds, Model
-from craton.tables.peaks import PeakMaps
-from craton.tables.receivers import Receivers
+from craton.tables.receivers import PeakMaps, Receivers
 from craton.tables.schema import (
     Geographic,
     Gradient,

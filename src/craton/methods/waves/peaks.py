@@ -149,7 +149,7 @@ def series_of(d, spec, coords, places, where, points=None, reference=None):
     ----------
     d : the discretised problem
         With dt, start, steps and extra, the padding steps, which do not count.
-    spec : craton.tables.peaks.Peaks
+    spec : craton.tables.receivers.Peaks
     coords, places, where, points, reference
         As of `PeakSeries`.
     """

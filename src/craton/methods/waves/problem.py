@@ -23,7 +23,6 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.receivers import located
 from craton.survey.shots import refusal
-from craton.survey.snapshots import problems as snapshot_problems
 
 # a run has diverged beyond this multiple of the largest value that all sources together could give to one cell or element
 DIVERGED = 1e3
@@ -89,7 +88,7 @@ def refuse(problems):
 def set_up(domain: Domain) -> Setup:
     """Discretise a scenario on its domain, with sources, receivers and incident waves; all ranks must call."""
     scenario = domain.scenario
-    tables = [*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)]
+    tables = [*survey_problems(scenario), *refusal(scenario)]
     refuse([*domain.problems(), *tables])
     all_sources = domain.in_media(source_files.build_all(scenario, domain.values))
     all_receivers = located(survey_receivers.build(scenario), scenario, all_sources)

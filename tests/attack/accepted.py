@@ -58,7 +58,7 @@ def faults(name, case, path):
 @lru_cache(1)
 def validator():
     """A validator of all scenarios that knows dimensions and units, too, and what is largest in each dimension."""
-    printed = schema.schema(list(SCENARIOS))
+    printed = schema.schema_of(list(SCENARIOS))
     for table in printed["oneOf"]:
         table["required"] = [key for key in table.get("required", []) if key != "source"]  # waves may be injected
     return validators.extend(Draft202012Validator, {"description": quantity_faults})(printed)

@@ -257,7 +257,7 @@ def test_info_names_everything_and_says_what_to_install(cli, monkeypatch):
     rows = dict(line.split(None, 1) for line in cli("info")[0].splitlines())
     names = "craton python numpy zarr obspy matplotlib processor memory compiler kernels GPU NVRTC"
     assert set(names.split()) <= set(rows) and rows["numpy"] == np.__version__ and "GiB" in rows["memory"]
-    monkeypatch.setattr(sys.modules["craton.cli.info"], "version", Mock(side_effect=metadata.PackageNotFoundError))
+    monkeypatch.setattr(metadata, "version", Mock(side_effect=metadata.PackageNotFoundError))
     out, _ = cli("info")
     assert "pip install 'craton[seis]'" in out and "pip install 'craton[plot]'" in out
 

@@ -57,8 +57,7 @@ ALLOWED = {
     "torch": PUBLIC | {"inverse"},
     "benchmark": PUBLIC | {"api", "gravity"},
     "validation": PUBLIC | {"api", "report"},
-    "commands": COMMANDS,
-    "cli": COMMANDS | {"commands"},
+    "cli": COMMANDS,
     "__init__": PUBLIC | {"api", "shots", "gravity", "inverse"},
     "__main__": {"cli"},
 }

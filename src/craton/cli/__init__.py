@@ -1,6 +1,4 @@
-"""The command line: `commands` say what can be typed, a module per command does the work: its `command`
-returns an exit code or nothing.
-"""
+"""The command line: a module per command has its function, whose parameters are the options; `app` lists them."""
 
 from craton.cli.app import main
 

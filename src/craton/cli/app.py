@@ -1,6 +1,6 @@
 """The command line: all commands, and how one is carried out.
 
-The work of each command is in a module of its own, imported when it is called.
+Modules of commands import what they need when they are called.
 """
 
 import os
@@ -10,8 +10,28 @@ from typing import Annotated
 
 import typer
 
-from craton.cli.commands import figures, machine, runs, shots
+from craton.cli import (
+    bench,
+    compare,
+    convert,
+    film,
+    gradient,
+    greens,
+    info,
+    inspect,
+    kernels,
+    new,
+    plan,
+    plot,
+    report,
+    resume,
+    run,
+    schema,
+    survey,
+    validate,
+)
 from craton.cli.failures import OnRanks, cause_of, failed, failed_together
+from craton.cli.options import add
 from craton.errors import CratonError
 
 LOOKING = ("report", "plot", "film")  # commands that only read results
@@ -43,8 +63,16 @@ def options(
     """
 
 
-for group in (runs, shots, figures, machine):
-    app.add_typer(group.app)
+running, looking = typer.Typer(), typer.Typer()
+for function in (new.new, plan.plan, run.run, resume.resume, inspect.check, survey.survey, gradient.gradient):
+    add(running, function)
+running.add_typer(greens.app, name="greens")  # which is listed after the commands beside it
+for function in (plot.plot, report.report, film.film, compare.compare, convert.convert):
+    add(looking, function)
+for function in (info.info, bench.bench, validate.validate, kernels.kernels, schema.schema):
+    add(looking, function)
+for part in (running, looking):
+    app.add_typer(part)
 
 
 @cache

@@ -1,11 +1,22 @@
 """craton bench: speed of this machine."""
 
 from craton.cli.check import known
+from craton.cli.options import Where, argument, target
 
 
-def command(name, device="auto", out=None):
-    """Run a benchmark of `craton.benchmark.BENCHES`, print its table, keep its figures."""
-    from craton.benchmark import BENCHES, bench
+def bench(
+    name: argument("NAME", "What to measure: fd, sem, nakata, gravity.", show_default=True) = "fd",
+    device: Where = None,
+    out: target("FILE.json", "Keep the figures as JSON.") = None,
+):
+    """Measure the speed of this machine.
 
-    known("NAME", name, BENCHES, "benchmark")
-    bench(name, device, out)
+    Copy bandwidth first; then point-steps per second of plain and boundary-laden cases (fd),
+    elements per second of cubes and irregular elements, isotropic, anisotropic, with attenuation
+    and water (sem), or prism-point pairs per second and whole calls on the case of seven spheres
+    (gravity, under a minute).
+    """
+    from craton import benchmark
+
+    known("NAME", name, benchmark.BENCHES, "benchmark")
+    benchmark.bench(name, device or "auto", out)

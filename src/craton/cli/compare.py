@@ -3,27 +3,25 @@
 from pathlib import Path
 
 from craton.cli.check import picture_file, refuse, regular_file, results_of
+from craton.cli.options import argument, option, target
 
 
-def command(out, data, band=None, align=0.0, quantity=None, inventory=None, file=None):
-    """Print misfits by trace and draw the traces.
+def compare(
+    out: argument("OUT", "Folder of a run."),
+    data: argument(
+        "DATA",
+        "Observed seismograms (MiniSEED, SAC, ...): a file, a folder or a pattern; or the folder of another run.",
+    ),
+    band: option("Pass band of both, Hz.", kind=tuple[float, float] | None, metavar="LOW HIGH") = None,
+    align: option("Move observed traces by up to S seconds.", kind=float, min=0, metavar="S") = 0.0,
+    quantity: option("What the data are; by default the first quantity that fits.") = None,
+    inventory: option("StationXML with the azimuths of components 1 and 2.", metavar="FILE.xml") = None,
+    file: target("FILE.png", "By default OUT/compare.png.") = None,
+):
+    """Compare the seismograms of a run with data.
 
-    Parameters
-    ----------
-    out : str
-        Folder of a run.
-    data : str
-        File of seismograms, folder or pattern of such files, or folder of another run.
-    band : (float, float), optional
-        Hz.
-    align : float
-        Largest shift, s.
-    quantity : str, optional
-        What is compared.
-    inventory : str, optional
-        StationXML with the directions of channels.
-    file : str, optional
-        PNG to write; ``OUT/compare.png`` when absent.
+    Traces of the same network, station, location and component, filtered and aligned: misfit,
+    correlation, time shift and ratio of amplitudes of each, and a figure. Data are in SI units.
     """
     from craton.report import comparison
     from craton.report.runs import read_waveforms

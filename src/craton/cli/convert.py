@@ -3,33 +3,27 @@
 from pathlib import Path
 
 from craton.cli.check import known, refuse, refuse_present, results_of, whole
-from craton.io import FORMATS
-from craton.survey.receivers import ALONG_FIBRE
+from craton.cli.options import Force, argument, flag, option
 from craton.text import listed
 
 RECORDED = ("gather", "waveform", "seismograms", "snapshots", "peaks", "recording")  # kinds of data of a run
 
 
-def command(out, file, quantity=None, component=None, shot=None, series=None, rotate=False, force=False):
-    """Write gathers, waveforms, snapshots or maps of a run into a file and print its path.
+def convert(
+    out: argument("OUT", "Folder of a run or a survey."),
+    file: argument("FILE", "File to write: .sgy, .su, .mseed, .xml, .quakeml, .sac, .asdf, .vtkhdf, .tif, .nc."),
+    quantity: option("One quantity; by default all, of gathers the first one.") = None,
+    component: option("One component of records; by default all.") = None,
+    shot: option("One shot; by default all.") = None,
+    series: option("Snapshots or map of peaks; by default the first one.") = None,
+    rotate: flag("rotate", "Radial and transverse for east and north.") = False,
+    force: Force = False,
+):
+    """Write what a run recorded for another program.
 
-    Parameters
-    ----------
-    out : str
-        Folder of a run or of a survey.
-    file : str
-        File to write; its ending says the format.
-    quantity, component : str, optional
-        What to write of records; by default all, of gathers the first quantity with all its
-        components.
-    shot : str, optional
-        One shot; by default all, of which only gathers can hold several.
-    series : str, optional
-        Name of the snapshots, the map of peaks or the recording; by default the first one.
-    rotate : bool
-        Radial and transverse components in place of east and north.
-    force : bool
-        Replace the file.
+    Shot gathers as SEG-Y or SU, waveforms as MiniSEED, SAC (a folder) or ASDF, stations as
+    StationXML, the event as QuakeML, snapshots as VTKHDF (ParaView), maps of peaks as GeoTIFF
+    or netCDF.
     """
     path = Path(file)
     row = row_of(path)
@@ -46,9 +40,9 @@ def written(row, path, out, quantity, component, shot, series, rotate):
     """Write the file in the format of a row; see `command`."""
     write, of_series = row.function(row.write), row.holds in ("snapshots", "peaks", "recording")
     given = {"--quantity": quantity, "--component": component, "--shot": shot, "--rotate": rotate}
-    for option, value in (given if of_series else {"--series": series}).items():
+    for word, value in (given if of_series else {"--series": series}).items():
         if value:
-            refuse(option, f"{row.name} files of {row.holds} do not take it", f"leave {option} out")
+            refuse(word, f"{row.name} files of {row.holds} do not take it", f"leave {word} out")
     if row.holds == "snapshots":
         write(snapshots(out, series), path)
     elif row.holds == "peaks":
@@ -81,6 +75,8 @@ def row_of(path):
     ----------
     path : pathlib.Path
     """
+    from craton.io import FORMATS
+
     rows = [row for row in FORMATS if row.holds in RECORDED]
     endings = {ending: row for row in rows for ending in row.suffixes or (Path(row.file).suffix,)}
     if path.suffix.lower() not in endings:
@@ -128,6 +124,8 @@ def along_fibres(out, quantity=None, shot=None):
         Its name.
     """
     import xarray as xr
+
+    from craton.survey.receivers import ALONG_FIBRE
 
     store = Path(out) / "result.zarr"
     if not (store / "fibres").is_dir():

@@ -3,45 +3,30 @@
 from functools import partial
 from pathlib import Path
 
-from craton.cli import survey as surveys
-from craton.cli.check import checked, warn
-from craton.cli.run import ended_by_signal
+from craton.cli.check import checked
+from craton.cli.options import File, RanksOfShot, ShotOptions, target
+from craton.cli.survey import run_shots
 
 
-def command(file, out=None, places=None, options=None, ranks=1, device=None, force=False, overrides=(), quiet=False):
-    """Compute a gradient into a directory.
+def gradient(
+    file: File,
+    shots: ShotOptions,
+    out: target("OUT", "Folder for the results; by default the file's name and -gradient, here.") = None,
+    ranks: RanksOfShot = 1,
+):
+    """Compute the gradient of a misfit over all shots.
 
-    Parameters
-    ----------
-    file : str
-        Scenario with the table gradient.
-    out : str, optional
-        Directory; by default the file's stem and -gradient in the current directory.
-    places, options, ranks, device, force, overrides, quiet
-        See `craton.cli.survey.command`.
+    The scenario names observed data in [gradient]. The sum over all shots, illumination and the
+    misfit of each shot go to gradient.zarr in the folder OUT. Shots that are there already are not
+    run again.
     """
-    from craton.inverse.survey import RESULT, prepare, words
-    from craton.output.shots import check_survey_out
+    from craton.inverse.survey import RESULT, prepare, run_gradient, words
 
-    job_options = surveys.checked_places(places, options)
+    def planned(changed):
+        return checked(file, changed, planner=partial(prepare, ranks=ranks))[1]
+
     out = Path(out if out is not None else f"{Path(file).stem}-gradient")
-    with ended_by_signal():
-        overrides = (*overrides, *([f"run.device={device}"] if device else ()))
-        survey = checked(file, overrides, planner=partial(prepare, ranks=ranks))[1]
-        warn(survey)
-        surveys.worded(check_survey_out, out, survey, force)
-        if not quiet:
-            print(f"{surveys.header(survey, out)}\n{words(survey)}", flush=True)
-        dataset = run(survey, out, places, job_options, ranks, force, quiet)
-    if not quiet:
+    dataset = run_shots(shots, out, planned, partial(run_gradient, ranks=ranks), words, ranks)[1]
+    if not shots.quiet:
         names = ", ".join(map(str, dataset.data_vars))
         print(f"done: misfit {dataset.attrs['misfit']:.6g}\n  {out / RESULT}  {names}", flush=True)
-
-
-def run(survey, out, places, options, ranks, force, quiet):
-    """Run the shots that are not there, and sum: xarray.Dataset."""
-    from craton.inverse.survey import run_gradient
-
-    with surveys.interruptible(out), surveys.client_of(survey, out, places, options, ranks) as client:
-        arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
-        return surveys.worded(run_gradient, *arguments)

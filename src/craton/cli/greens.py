@@ -2,93 +2,74 @@
 
 from pathlib import Path
 
-from craton.cli import survey as surveys
-from craton.cli.check import checked, refuse, refuse_present, regular_file, warn, whole
-from craton.cli.run import ended_by_signal
+import typer
+
+from craton.cli.check import checked, refuse, refuse_present, regular_file, whole
+from craton.cli.options import File, ShotOptions, add, argument, flag, option, target
+from craton.cli.survey import run_shots, worded
 from craton.text import listed
 
 KINDS = {"cmt": "cmtsolution", "srf": "srf", "quakeml": "quakeml", "csv": "csv"}
+Names = {"kind": list[str] | None, "metavar": "NAME"}
 
 
-def build(file, out=None, places=None, options=None, device=None, force=False, overrides=(), quiet=False):
-    """Compute Green's functions into a directory.
+def build(
+    file: File,
+    shots: ShotOptions,
+    out: target("OUT", "Folder of the store; by default the file's name and -greens, here.") = None,
+):
+    """Run the forces at all stations, and keep their fields in the volume of [greens].
 
-    Parameters
-    ----------
-    file : str
-        Scenario with the table greens.
-    out : str, optional
-        Directory; by default the file's stem and -greens in the current directory.
-    places, options, device, force, overrides, quiet
-        See `craton.cli.survey.command`.
+    The receivers of the scenario are the stations. Forces that are there already are not run again.
     """
+    from craton import greens
     from craton.greens.store import prepare, words
-    from craton.output.shots import check_survey_out
 
-    job_options = surveys.checked_places(places, options)
+    def planned(changed):
+        return checked(file, changed, planner=prepare)[1]
+
     out = Path(out if out is not None else f"{Path(file).stem}-greens")
-    with ended_by_signal():
-        overrides = (*overrides, *([f"run.device={device}"] if device else ()))
-        survey = checked(file, overrides, planner=prepare)[1]
-        warn(survey)
-        surveys.worded(check_survey_out, out, survey, force)
-        if not quiet:
-            print(f"{surveys.header(survey, out)}\n{words(survey)}", flush=True)
-        store = run(survey, out, places, job_options, force, quiet)
-    if not quiet:
+    survey, store = run_shots(shots, out, planned, greens.build, words)
+    if not shots.quiet:
         count, forces = len(store.stations), len(survey.shots)
         print(f"done: {count} stations, {forces} forces\n  {out}", flush=True)
 
 
-def run(survey, out, places, options, force, quiet):
-    """Run the forces that are not there: Database."""
-    from craton.greens import build as build_store
-
-    with surveys.interruptible(out), surveys.client_of(survey, out, places, options, 1) as client:
-        arguments = (survey, out, places["workers"], client, force, not quiet)
-        return surveys.worded(build_store, *arguments)
-
-
-def query(store, sources, out=None, stations=None, sampling=None, quantities=(), mtuq=None, force=False):
-    """Write the seismograms of a source.
-
-    Parameters
-    ----------
-    store : str
-        Folder of `build`.
-    sources : dict
-        A file by kind, keys of `KINDS`; without one the sources of the store's scenario.
-    out : str, optional
-        NetCDF file (.nc) or MiniSEED file (.mseed) to be written; by default seismograms.nc.
-    stations : list of str, optional
-    sampling : float, optional
-        s.
-    quantities : sequence of str
-    mtuq : str, optional
-        Folder to which Green's functions of the source's place are written for MTUQ, in place of
-        seismograms.
-    force : bool
-        Replace the file.
-    """
+def query(
+    store: argument("OUT", "Folder of craton greens build."),
+    cmt: option("The earthquake, a CMTSOLUTION.", metavar="FILE") = None,
+    srf: option("A rupture, SRF.", metavar="FILE") = None,
+    quakeml: option("The earthquake, QuakeML.", metavar="FILE") = None,
+    csv: option("Moment tensors, CSV.", metavar="FILE") = None,
+    out: target("FILE", "File .nc or .mseed; by default seismograms.nc.") = None,
+    station: option("A station; may be repeated.", **Names) = None,
+    sampling: option("Interval, s.", kind=float | None, min=0, metavar="S") = None,
+    quantity: option("velocity, displacement, acceleration; may be repeated.", **Names) = None,
+    mtuq: option("Write SAC files of Green's functions at its place for MTUQ there.", metavar="FOLDER") = None,
+    force: flag("force", "Replace the files.") = False,
+):
+    """Write the seismograms of an earthquake; without a file, of the store's own sources."""
     from craton.io.miniseed import write
 
-    for name in (name for name, file in sources.items() if file is not None):
-        regular_file(f"--{name}", sources[name])
+    sources = {"cmt": cmt, "srf": srf, "quakeml": quakeml, "csv": csv}
     files = {KINDS[name]: file for name, file in sources.items() if file is not None}
+    for name in sources:
+        if sources[name] is not None:
+            regular_file(f"--{name}", sources[name])
     if len(files) > 1:
         refuse("--cmt", f"{listed(files, 'and')} are two sources", "give one of them")
     if mtuq is not None:
-        if out is not None or quantities:
+        if out is not None or quantity:
             words = "Green's functions for MTUQ are displacements, in a folder of their own"
             refuse("--mtuq", words, "leave out -o and --quantity")
-        surveys.worded(for_mtuq, store, files, Path(mtuq), stations, sampling, force)
+        worded(for_mtuq, store, files, Path(mtuq), station, sampling, force)
         print(mtuq)
         return
     path = Path(out or "seismograms.nc")
     if path.suffix not in (".nc", ".mseed"):
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
     refuse_present("-o", path, force)
-    dataset = surveys.worded(seismograms, store, files, stations, sampling, quantities)
+    dataset = worded(seismograms, store, files, station, sampling, quantity or ())
     with whole(path):
         if path.suffix == ".nc":
             dataset.to_netcdf(path)
@@ -136,6 +117,10 @@ def seismograms(store, files, stations, sampling, quantities):
     return database.seismograms(source, stations, sampling, None, names)
 
 
-def command(verb, **arguments):
-    """Do what ``craton greens VERB`` says; arguments as of that function."""
-    {"build": build, "query": query}[verb](**arguments)
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Green's functions by reciprocity: build a store, take seismograms from it.",
+)
+add(app, build)
+add(app, query)

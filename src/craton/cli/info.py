@@ -1,12 +1,12 @@
 """craton info: versions, extras, and the machines at hand."""
 
 import platform
-from importlib.metadata import PackageNotFoundError, requires, version
 
 
-def command():
-    """Print versions of craton and what it needs, then what this computer has; a remedy stands
-    where something is missing.
+def info():
+    """Show versions, compiler, memory and GPU.
+
+    Where something is missing it says what to install.
     """
     from craton.backends.inventory import inventory
     from craton.versions import described_version
@@ -24,6 +24,8 @@ def dependencies():
     """Names of the packages that craton needs, and (name, extra) of those that an extra brings; as
     the package's metadata say.
     """
+    from importlib.metadata import requires
+
     needed, extras = [], []
     for line in requires("craton") or ():
         name = line.replace("[", " ").replace("<", " ").replace(">", " ").replace("=", " ").replace(";", " ").split()[0]
@@ -43,6 +45,8 @@ def dependencies():
 
 def version_of(name, extra=""):
     """Version of a package; where it is missing, how to get it."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -1,15 +1,26 @@
 """craton kernels: the operators, and the complete text that is compiled for each machine."""
 
 import re
+from enum import StrEnum
 
 from craton.cli.check import known, refuse
+from craton.cli.options import argument, option
 
+Precision = StrEnum("Precision", ["float32", "float64"])
 ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 
 
-def command(name=None, order=4, precision="float32", arch=None):
-    """List the operators, or print the translation units of one; with an architecture, compile them
-    for it.
+def kernels(
+    name: argument("NAME", "An operator; all are listed without it.", str | None) = None,
+    order: option("Order in space of the finite differences: 2, 4, ... 16.", kind=int) = 4,
+    precision: option("Reals of the kernels.", kind=Precision) = "float32",
+    arch: option(
+        "Compile for a GPU architecture (needs no GPU) and show registers and spills.", metavar="sm_NN"
+    ) = None,
+):
+    """List the operators, or show the text of one.
+
+    With NAME: the complete C++ that is compiled for each machine, with the flags.
     """
     from craton.methods import METHODS
 

@@ -1,9 +1,9 @@
 """craton new: a small scenario to start from, or one of the examples."""
 
-import tomllib
 from pathlib import Path
 
 from craton.cli.check import refuse
+from craton.cli.options import Force, argument, flag
 from craton.errors import ResourceError
 
 TEMPLATE = Path(__file__).parent / "new.toml"
@@ -12,26 +12,23 @@ PACKAGE = Path(__file__).parents[1]
 EXAMPLES = (PACKAGE / "examples", PACKAGE.parents[1] / "examples")
 
 
-def command(name="scenario", force=False, listing=False):
-    """Write the template, or the example of that name, to NAME.toml; or print what examples there
-    are.
+def new(
+    name: argument("NAME", "Name of the file, .toml is added; or of an example.", show_default=True) = "scenario",
+    examples: flag("list", "Print the names of the examples.") = False,
+    force: Force = False,
+):
+    """Write a small scenario to start from.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file to write, with ``.toml`` or without.
-    force : bool
-        Replace files.
-    listing : bool
-        Print the names and titles of the examples, write nothing.
+    It is commented and runs in under a minute. Where NAME is that of an example, such as
+    two-layers, the example is written with the files that it needs.
     """
-    if listing:
+    if examples:
         print(listed_examples())
         return
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not name.strip() or path.name in (".toml", "..toml"):
         refuse("NAME", f'"{name}" is not a name for a file', "write for example: craton new valley")
-    example = examples().get(key_of(path.stem))
+    example = files_of_examples().get(key_of(path.stem))
     if example is None:
         text = TEMPLATE.read_text(encoding="utf-8").replace("FILE", str(path))
         write({path: text.encode()}, force)
@@ -45,7 +42,7 @@ def key_of(name):
     return name.lower().replace("-", "_")
 
 
-def examples():
+def files_of_examples():
     """Return the files of the examples by name: dict of Path."""
     folder = next((folder for folder in EXAMPLES if folder.is_dir()), None)
     files = sorted(folder.glob("*.toml")) if folder else []
@@ -54,7 +51,9 @@ def examples():
 
 def listed_examples():
     """Return names and titles of the examples, a line each, and how to get one."""
-    files = examples()
+    import tomllib
+
+    files = files_of_examples()
     if not files:
         raise ResourceError("the examples are not there: this installation of craton is incomplete")
     titles = {name: tomllib.loads(path.read_text("utf-8"))["title"] for name, path in files.items()}
@@ -71,6 +70,8 @@ def copies(example, path):
     ----------
     example, path : Path
     """
+    import tomllib
+
     from craton.tables.document import named_files
 
     text = example.read_bytes()

@@ -4,21 +4,30 @@ from functools import partial
 from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
+from craton.cli.options import File, Set, Where, changes, option
 from craton.errors import CratonError
 from craton.text import duration
 
 
-def command(file, device=None, overrides=(), ranks=None):
-    """Print the plan of a scenario file, the time it will need here, and the warnings; of several
-    ranks who owns what instead.
+def plan(
+    file: File,
+    device: Where = None,
+    ranks: option("Show how N ranks would share the run.", kind=int | None, min=1, metavar="N") = None,
+    overrides: Set = None,
+):
+    """Show what a run would do.
+
+    Algorithm, grid, time step, points per wavelength, sources, memory, phases, time. Writes
+    nothing.
     """
     from craton.backends import backend
     from craton.driver.run import check_ranks, drive
     from craton.methods import METHODS
 
-    overrides = (*overrides, *([f"run.device={device}"] if device else ()))
     outlined = []
-    scenario, planned = checked(file, overrides, planner=partial(one_run, ranks=ranks or 1, outlined=outlined))
+    scenario, planned = checked(
+        file, changes(overrides, device), planner=partial(one_run, ranks=ranks or 1, outlined=outlined)
+    )
     method = METHODS[scenario.method]
     print(planned, flush=True)
     if outlined:

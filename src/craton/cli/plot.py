@@ -4,21 +4,41 @@ import inspect
 from pathlib import Path
 
 from craton.cli.check import known, refuse, refuse_no_results, results_of
+from craton.cli.options import argument, option
 
 # Options of the command -> those figures that take them have a parameter of this name.
 OPTIONS = ("component", "station", "by", "scale", "reduce", "gain", "db")
+Positive = {"kind": float | None, "min": 0.001}
 
 
-def command(out, names=(), **options):
-    """Draw figures of `craton.report.FIGURES`, by default the overview, into a run's folder and print their paths; of a
-    scenario file the model, into the current folder. Options, of `OPTIONS`, that are None are left out.
+def plot(
+    out: argument("OUT", "Folder of a run; or a scenario, for its model."),
+    names: argument(
+        "[NAME]...",
+        "Figures: overview, records, radial, gathers, section, snapshots, map, model, "
+        "peaks, maps, profiles, spectra, spectrogram, motion, dispersion, kernels.",
+        list[str] | None,
+    ) = None,
+    component: option("Component: section, spectrogram, dispersion.") = None,
+    station: option("Receiver: spectrogram, motion.") = None,
+    by: option("Section over distance, azimuth, offset or number.") = None,
+    scale: option("Section by the peak of each station, trace, or all.") = None,
+    reduce: option("Section with times reduced by a velocity.", **Positive, metavar="KM/S") = None,
+    gain: option("Of amplitudes: section, gathers.", **Positive) = None,
+    db: option("Range of spectra and spectrogram, dB.", kind=float | None, min=1) = None,
+):
+    """Draw a run: PNG files in its folder.
+
+    Of a scenario file the model as it will be computed, before anything runs.
     """
-    from craton.report import FIGURES, plot
+    from craton.report import FIGURES
+    from craton.report import plot as drawn
     from craton.report.runs import Run
 
-    asked = {name: value for name, value in options.items() if value is not None}
+    given = zip(OPTIONS, (component, station, by, scale, reduce, gain, db))
+    asked = {name: value for name, value in given if value is not None}
     if Path(out).is_file():
-        return model_of(out, names, asked)
+        return model_of(out, names or (), asked)
     names = names or ("overview",)
     for name in names:
         known("NAME", name, FIGURES, "figure")
@@ -27,7 +47,7 @@ def command(out, names=(), **options):
     run = Run(out)
     for name in names:
         with results_of(out):
-            print(plot(run, name, **{key: asked[key] for key in options_of(FIGURES[name]) if key in asked}))
+            print(drawn(run, name, **{key: asked[key] for key in options_of(FIGURES[name]) if key in asked}))
     return None
 
 
@@ -40,14 +60,14 @@ def check_options(figures: dict, names, asked: dict) -> None:
     """Refuse options that none of the figures of some names takes, or whose values are not known."""
     from craton.report import traces
 
-    for option in asked:
-        if not any(option in options_of(figures[name]) for name in names):
-            able = [name for name in figures if option in options_of(figures[name])]
+    for key in asked:
+        if not any(key in options_of(figures[name]) for name in names):
+            able = [name for name in figures if key in options_of(figures[name])]
             words = f"{', '.join(names)} does not take it"
-            refuse(f"--{option}", words, f"it is an option of {', '.join(able)}")
-    for option, values in (("by", traces.BY), ("scale", traces.SCALES)):
-        if option in asked:
-            known(f"--{option}", asked[option], values, "value")
+            refuse(f"--{key}", words, f"it is an option of {', '.join(able)}")
+    for key, values in (("by", traces.BY), ("scale", traces.SCALES)):
+        if key in asked:
+            known(f"--{key}", asked[key], values, "value")
 
 
 def model_of(file, names, asked: dict) -> None:

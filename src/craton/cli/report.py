@@ -1,26 +1,25 @@
 """craton report: one HTML page about a run."""
 
 import os
-import socket
 import sys
 from pathlib import Path
 
 from craton.cli.check import refuse, refuse_no_results, refuse_present, results_of
+from craton.cli.options import argument, target
 
 COPIED = 1 << 26  # bytes; larger than caches
 
 
-def command(out, file=None):
-    """Write the page and print where it is.
+def report(
+    out: argument("OUT", "Folder of a run, a survey or a gradient."),
+    file: target("FILE.html", "Page to write; by default OUT/report.html.") = None,
+):
+    """Write a page about a run that opens in a browser, without a network.
 
-    Parameters
-    ----------
-    out : str
-        Folder of a run, a survey or a gradient.
-    file : str, optional
-        HTML to write; ``OUT/report.html`` when absent.
+    What was run, map, model, seismograms to zoom and pick, wavefield, gravity fields, kernels,
+    time, and files with their checksums.
     """
-    from craton.report.page import report
+    from craton.report.page import report as page
 
     refuse_no_results(out)
     if file is not None:
@@ -28,7 +27,7 @@ def command(out, file=None):
             refuse("-o", f"{file} does not end in .html", "name it report.html")
         refuse_present("-o", Path(file), force=True)
     with results_of(out):
-        print(report(out, file, bandwidth(out), processes()))
+        print(page(out, file, bandwidth(out), processes()))
 
 
 def processes():
@@ -48,6 +47,8 @@ def bandwidth(out):
     ----------
     out : path-like
     """
+    import socket
+
     from craton.backends import backend
     from craton.output.store import read_run
 

@@ -2,27 +2,22 @@
 
 from pathlib import Path
 
+from craton.cli.options import Debug, Oversubscribe, Quiet, Where, argument, option
 from craton.cli.run import check_cores, ended_by_signal, interruptions, on_all, reported, together
 from craton.driver.job import Job
 
 
-def command(out, device=None, ranks=None, quiet=False, debug=False, oversubscribe=False):
-    """Go on from the last checkpoint of a run.
+def resume(
+    out: argument("OUT", "Folder of a run that was interrupted."),
+    device: Where = None,
+    ranks: option("Processes; by default as many as the run had.", kind=int | None, min=1, metavar="N") = None,
+    oversubscribe: Oversubscribe = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Go on with a run that was interrupted.
 
-    Parameters
-    ----------
-    out : str
-        The directory of the run.
-    device : str, optional
-        In place of ``run.device``.
-    ranks : int, optional
-        By default as many as it had.
-    quiet : bool
-        No header, progress and summary.
-    debug : bool
-        Ranks that are started show tracebacks.
-    oversubscribe : bool
-        More ranks than cores may be started.
+    It starts from the last checkpoint; results are those of a run that was not interrupted.
     """
     from craton.comm import launcher
     from craton.comm import ranks as communicator

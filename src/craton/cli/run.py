@@ -6,6 +6,7 @@ from pathlib import Path
 
 from craton.cli.check import checked, refuse, warn
 from craton.cli.failures import OnRanks
+from craton.cli.options import Debug, File, Force, Oversubscribe, Quiet, Set, Where, changes, option, target
 from craton.driver.job import Job
 from craton.errors import ComputationError, CratonError, Ended, Interrupted
 
@@ -13,37 +14,27 @@ RESUMABLE, NOT_RESUMABLE = 75, 130  # exit codes of interruptions
 MOST_RANKS_OF_A_CORE = 4
 
 
-def command(
-    file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False, oversubscribe=False
+def run(
+    file: File,
+    out: target("OUT", "Folder for the results; by default the file's name without .toml, here.") = None,
+    device: Where = None,
+    ranks: option(
+        "Processes of this host that share the run, each with a GPU or some cores.", kind=int | None, min=1, metavar="N"
+    ) = None,
+    oversubscribe: Oversubscribe = False,
+    force: Force = False,
+    overrides: Set = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ):
-    """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new
-    ones.
+    """Run a scenario.
 
-    Parameters
-    ----------
-    file : str
-        The scenario file.
-    out : str, optional
-        Directory; by default the file's stem in the current directory.
-    device : str, optional
-        In place of ``run.device``.
-    ranks : int, optional
-        Processes of this host to start.
-    force : bool
-        Replace a finished run.
-    overrides : sequence of str
-        ``key.path=value`` each.
-    quiet : bool
-        No header, progress and summary.
-    debug : bool
-        Ranks that are started show tracebacks.
-    oversubscribe : bool
-        More ranks than cores may be started.
+    Waveforms, snapshots and a record of the run go to the folder OUT.
     """
     from craton.comm import agreed, launcher
     from craton.comm import ranks as communicator
 
-    overrides = (*overrides, *([f"run.device={device}"] if device else ()))
+    overrides = changes(overrides, device)
     out = Path(out if out is not None else Path(file).stem)
     with ended_by_signal(), interruptions(out):
         if ranks is not None and ranks > 1 and not launcher.started():

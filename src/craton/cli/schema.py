@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from craton.cli.check import known
+from craton.cli.options import option, target
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NUMBER = {"type": ["number", "string"]}
@@ -15,21 +16,20 @@ SHORTER = {
 }
 
 
-def command(method=None, out=None):
-    """Print the schema, or write it into a file.
+def schema(
+    method: option("One method; by default all.", metavar="NAME") = None,
+    out: target("FILE.json", "Write it into a file.") = None,
+):
+    """Print all keys of a scenario as JSON Schema.
 
-    Parameters
-    ----------
-    method : str, optional
-        One method; by default all, told apart by their key ``method``.
-    out : str, optional
-        File to write.
+    Editors complete and check scenario files by it: a first line "#:schema scenario.json" does in
+    those that use Taplo.
     """
     from craton.scenario import SCENARIOS
 
     if method is not None:
         known("--method", method, SCENARIOS, "method")
-    text = json.dumps(schema([method] if method else list(SCENARIOS)), indent=1)
+    text = json.dumps(schema_of([method] if method else list(SCENARIOS)), indent=1)
     if out is None:
         print(text)
     else:
@@ -37,7 +37,7 @@ def command(method=None, out=None):
         print(out)
 
 
-def schema(methods):
+def schema_of(methods):
     """Return the JSON Schema of the scenarios of some methods: dict.
 
     Parameters

@@ -7,66 +7,77 @@ from functools import partial
 from pathlib import Path
 
 from craton.cli.check import checked, in_words, refuse, warn
+from craton.cli.options import RanksOfShot, ShotOptions, argument, changes, flag, target
 from craton.cli.run import ended_by_signal
 from craton.errors import Ended, Interrupted, ScenarioError
 from craton.text import megabytes
 
 
-def command(
-    files,
-    out=None,
-    places=None,
-    options=None,
-    ranks=1,
-    snapshots=False,
-    device=None,
-    force=False,
-    overrides=(),
-    quiet=False,
+def survey(
+    files: argument("FILE.toml...", "A scenario with shots, or several scenarios; or: status OUT.", list[str]),
+    shots: ShotOptions,
+    out: target("OUT", "Folder for the results; by default the first file's name, here.") = None,
+    ranks: RanksOfShot = 1,
+    snapshots: flag("snapshots", "Keep the snapshots of each shot, in OUT/shots.") = False,
 ):
-    """Run a survey into a directory.
+    """Run many shots, one on each GPU or on some cores.
+
+    All go to one result.zarr in the folder OUT. Shots that are there already are not run again.
+    craton survey status OUT says how far a survey is.
+    """
+    from craton.shots import run
+
+    if files[0] == "status" and len(files) == 2:
+        from craton.cli.survey_status import status
+
+        return status(files[1])
+    out = Path(out if out is not None else Path(files[0]).stem)
+    prepare = partial(read, files, snapshots)
+    outcome = run_shots(shots, out, prepare, partial(run, ranks=ranks), ranks=ranks)[1]
+    if not shots.quiet and not outcome.failed:
+        print(summary(outcome), flush=True)
+    outcome.finished()
+    return None
+
+
+def run_shots(shots, out, prepare, run, words=None, ranks=1):
+    """Check all shots, say what will be computed, and run those that are not there.
 
     Parameters
     ----------
-    files : list of str
-        One scenario with shots, or several that share receivers and times.
-    out : str, optional
-        Directory; by default the first file's stem in the current directory.
-    places : dict, optional
-        Where shots run: the number of processes of this computer (``workers``), a Dask scheduler
-        whose workers run them (``scheduler``, its address or file), or a batch system
-        (``systems``, one name) with its number of ``jobs``.
-    options : dict, optional
-        ``words`` and ``file`` with the options of batch jobs.
+    shots : ShotOptions
+    out : Path
+    prepare : callable
+        Makes the survey, with the changes of the scenario that the command line asks for.
+    run : callable
+        Runs it, called as `craton.shots.run`.
+    words : callable, optional
+        What else is to be said of the survey.
     ranks : int
         GPUs, or groups of cores, that share each shot.
-    snapshots : bool
-        Keep the snapshots of each shot.
-    device : str, optional
-        In place of ``run.device``.
-    force : bool
-        Run all shots anew.
-    overrides : sequence of str
-        ``key.path=value`` each, for every file.
-    quiet : bool
-        No header, progress and summary.
+
+    Returns
+    -------
+    survey : Survey
+    outcome : object
+        What `run` returns.
     """
-    places = {"workers": None, "scheduler": None, "systems": [], "jobs": None} | (places or {})
-    job_options = checked_places(places, options or {"words": (), "file": None})
-    out = Path(out if out is not None else Path(files[0]).stem)
+    from craton.output.shots import check_survey_out
+
+    client = client_maker(shots)
     with ended_by_signal():
-        overrides = (*overrides, *([f"run.device={device}"] if device else ()))
-        survey = read(files, overrides, snapshots)
+        survey = prepare(changes(shots.overrides, shots.device))
         warn(survey)
-        outcome = run(survey, out, places, job_options, ranks, force, quiet)
-    if not quiet and not outcome.failed:
-        print(summary(outcome), flush=True)
-    outcome.finished()
+        worded(check_survey_out, out, survey, shots.force)
+        if not shots.quiet:
+            print(header(survey, out), *([words(survey)] if words else []), sep="\n", flush=True)
+        with interruptible(out), client(survey, out, ranks) as opened:
+            return survey, worded(run, survey, out, shots.workers, opened, shots.force, not shots.quiet)
 
 
-def checked_places(places, options):
-    """Return the options of batch jobs, where there are some; refuse ranks of a launcher, and
-    workers of two kinds.
+def client_maker(shots):
+    """Return what opens a Dask client of a scheduler, or what opens one of batch jobs, for a survey; nothing on this
+    computer. Refuse ranks of a launcher, workers of two kinds, and options that belong to others.
     """
     from craton.comm import launcher
     from craton.comm import workers as dask
@@ -77,24 +88,34 @@ def checked_places(places, options):
             "a survey gives each shot one GPU or some threads, not a group of ranks",
             "start craton survey without mpiexec; --ranks N gives each shot several GPUs",
         )
-    asked = [f"--{name}" for name in ("workers", "scheduler") if places[name] is not None]
-    asked += [f"--{name}" for name in places["systems"]]
+    asked = [name for name in ("workers", "scheduler", "slurm", "pbs") if vars(shots)[name]]
     if len(asked) > 1:
-        refuse(asked[0], f"{' and '.join(asked)} both say where shots run", "give one of them")
-    unused = [f"--{name}" for name, value in (("jobs", places["jobs"]), *options.items()) if value]
-    if unused and not places["systems"]:
-        word = {"--words": "--job", "--file": "--job-file"}.get(unused[0], unused[0])
-        refuse(word, "this is an option of batch jobs", "add --slurm or --pbs")
-    if places["scheduler"] is not None:
+        words = " and ".join(f"--{name}" for name in asked)
+        refuse(f"--{asked[0]}", f"{words} both say where shots run", "give one of them")
+    unused = [
+        f"--{name}" for name, value in (("jobs", shots.jobs), ("job", shots.job), ("job-file", shots.job_file)) if value
+    ]
+    systems = {"slurm", "pbs"} & set(asked)
+    if unused and not systems:
+        refuse(unused[0], "this is an option of batch jobs", "add --slurm or --pbs")
+    if shots.scheduler is not None:
         dask.needed("--scheduler")
-    if not places["systems"]:
-        return None
-    from craton.comm.jobs import options_of
+        return lambda survey, out, ranks: dask.remote(shots.scheduler)
+    if not systems:
+        return lambda survey, out, ranks: nullcontext()
+    from craton.comm.jobs import batch, options_of
 
-    return worded(options_of, places["systems"][0], options["file"], options["words"])
+    system = systems.pop()
+    options = worded(options_of, system, shots.job_file, shots.job or ())
+
+    def jobs(survey, out, ranks):
+        gpus = survey.shots[0].scenario.run.device != "cpu"
+        return nullcontext(partial(batch, system, shots.jobs or 1, options, out, ranks, gpus))
+
+    return jobs
 
 
-def read(files, overrides, snapshots):
+def read(files, snapshots, overrides):
     """Return the Survey of one file with shots, or of several files."""
     from craton import shots
 
@@ -113,19 +134,6 @@ def read(files, overrides, snapshots):
     return worded(shots.together, surveys)
 
 
-def run(survey, out, places, options, ranks, force, quiet):
-    """Run the shots that are not there: Outcome."""
-    from craton import shots
-    from craton.output.shots import check_survey_out
-
-    worded(check_survey_out, out, survey, force)
-    if not quiet:
-        print(header(survey, out), flush=True)
-    with interruptible(out), client_of(survey, out, places, options, ranks) as client:
-        arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
-        return worded(shots.run, *arguments)
-
-
 @contextmanager
 def interruptible(out):
     """Inside, an interruption says that the shots that ended are kept, and how to go on."""
@@ -134,23 +142,6 @@ def interruptible(out):
     except (KeyboardInterrupt, Interrupted) as error:
         print(f"kept: the shots that ended are in {out}; the same command goes on", file=sys.stderr, flush=True)
         raise Ended(error, Interrupted.exit_code) from error
-
-
-def client_of(survey, out, places, options, ranks):
-    """Open a Dask client of a scheduler, or what opens one of batch jobs; nothing on this
-    computer.
-    """
-    from craton.comm import workers as dask
-
-    if places["scheduler"] is not None:
-        return dask.remote(places["scheduler"])
-    if not places["systems"]:
-        return nullcontext()
-    from craton.comm.jobs import batch
-
-    gpus = survey.shots[0].scenario.run.device != "cpu"
-    jobs = places["jobs"] or 1
-    return nullcontext(partial(batch, places["systems"][0], jobs, options, out, ranks, gpus))
 
 
 def worded(function, *arguments):

@@ -9,14 +9,8 @@ from craton.text import duration
 SHOWN = 10  # shots of each kind that are listed
 
 
-def command(out):
-    """Print the state of a survey, its rate, the shots under way and those that failed.
-
-    Parameters
-    ----------
-    out : str
-        Folder of the survey.
-    """
+def status(out):
+    """Print the state of a survey, its rate, the shots under way and those that failed."""
     from craton.output.shots import sound_outcomes
     from craton.output.store import read_run
     from craton.shots.log import outcomes_in, running_in

@@ -4,21 +4,31 @@ import json
 from pathlib import Path
 
 from craton.cli.check import known
+from craton.cli.options import Where, argument, flag, option, target
 from craton.errors import ResourceError
 
 LINE = "{:<16}  {:<86}  {:>9}  {:>8}  {}"
 
 
-def command(name=None, device="auto", out=None, figure=None, full=False):
-    """Run the cases of `craton.validation`, a group or one, print what comes of them and keep it; 4
-    where one is not within its limit.
-    """
-    from craton.validation import CASES, GROUPS, validate
+def validate(
+    name: argument("NAME", "A case, or fd: all of them.", str | None) = None,
+    device: Where = None,
+    out: target("FILE.json", "Keep the misfits as JSON.") = None,
+    figure: option("Draw seismograms and misfits.", "--figure", metavar="FILE.png") = None,
+    full: flag("full", "Larger runs, for a GPU.") = False,
+):
+    """Compare runs with solutions from elsewhere.
 
+    Ends with exit code 4 where a case is not within its limit.
+    """
+    from craton.validation import CASES, GROUPS
+    from craton.validation import validate as computed
+
+    device = device or "auto"
     if name is not None:
         known("NAME", name, [*GROUPS, *CASES], "case")
     print(LINE.format("case", "what", "misfit", "limit", "passed"))
-    rows = [printed(row) for row in validate(name, device=device, full=full)]
+    rows = [printed(row) for row in computed(name, device=device, full=full)]
     if out:
         keep(rows, device, out)
     if figure:

@@ -1,1 +1,0 @@
-"""What can be typed: options, arguments and help of the commands, by groups."""

@@ -155,7 +155,7 @@ def compute(job: Job, program: Program, store: Any = None) -> Result:
 def in_memory(job: Job, program: Program) -> Result:
     """Run the time loop with its snapshots in memory, where one rank takes them and they fit."""
     from craton.backends.cpu import host_memory
-    from craton.output.snapshot_memory import SnapshotMemory
+    from craton.output.snapshots import SnapshotMemory
 
     series, log = program.plan.snapshots, logging.getLogger("craton")
     if program.plan.recordings and job.comm.rank == 0:

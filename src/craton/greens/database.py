@@ -16,6 +16,7 @@ from craton.greens.sources import moments_of, six_numbers
 from craton.greens.synthesis import LOST, Synthesis, key_of
 from craton.integrity import Damaged
 from craton.methods import METHODS
+from craton.output.arrays import open_group
 from craton.output.inputs import changed as changed_inputs
 from craton.output.inspection import named_damage
 from craton.output.store import RESULT, read_run
@@ -81,16 +82,12 @@ class Database:
     """
 
     def __init__(self, path, device="cpu", threads=None):
-        import zarr
-
-        from craton.output.snapshots import ZARR_FORMAT
-
         self.path = Path(path)
         folder = self.path / RESULT
         refuse_others(self.path)
         try:
             with named_damage(folder):
-                group = zarr.open_group(folder, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+                group = open_group(folder)
                 self._fields = Fields(group, folder, device, threads)
                 columns = [np.asarray(group[name][:]) for name in ("station", "component")]
                 places = [np.asarray(group[axis][:], float) for axis in "xyz"]

@@ -16,6 +16,7 @@ from craton.errors import ComputationError, Problem, ResourceError, ScenarioErro
 from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
+from craton.output.arrays import consolidate, create, open_group, write_dataset
 from craton.shots import Survey, run
 from craton.shots.survey import planned_of, refuse
 from craton.shots.task import KEPT, Task, forget
@@ -104,10 +105,6 @@ class GreensSurvey(Survey):
             Attributes.
         """
         import xarray as xr
-        import zarr
-
-        from craton.output.packing import packed
-        from craton.output.snapshots import ZARR_FORMAT, consolidate
 
         names = np.array([shot.name for shot in self.shots], dtype=str)
         station, component = zip(*self.forces.values())
@@ -128,30 +125,13 @@ class GreensSurvey(Survey):
             "component": ("shot", np.array(component, dtype=str)),
         }
         coordinates |= {axis: ("shot", self.stations.xyz[list(station), n]) for n, axis in enumerate("xyz")}
-        whole = xr.Dataset({}, coordinates, {})
-        how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
-        encoding = {name: packed() for name in whole.variables}
-        whole.to_zarr(path, mode="w", encoding=encoding, **how)
-        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = write_dataset(path, xr.Dataset({}, coordinates, {}))
         group.attrs.update(attributes)
-        group.create_array(
-            fields.FOLDER,
-            shape=(len(names), self.field.places, self.samples),
-            chunks=(1, self.field.places, self.samples),
-            dtype="int16" if self.settings.storage == "16 bits" else "float32",
-            fill_value=0,
-            attributes={"_ARRAY_DIMENSIONS": ["shot", "place", "time"]},
-            **fields.packing(),
-        )
-        group.create_array(
-            "scale",
-            shape=(len(names), self.field.places),
-            chunks=(1, self.field.places),
-            dtype="float32",
-            fill_value=0,
-            attributes={"_ARRAY_DIMENSIONS": ["shot", "place"]},
-            **packed(),
-        )
+        dtype = "int16" if self.settings.storage == "16 bits" else "float32"
+        shape = (len(names), self.field.places, self.samples)
+        settings = {"fill_value": 0, "codecs": fields.packing()}
+        create(group, fields.FOLDER, shape, (1, *shape[1:]), dtype, ["shot", "place", "time"], **settings)
+        create(group, "scale", shape[:2], (1, shape[1]), "float32", ["shot", "place"], fill_value=0)
         consolidate(path)
 
     def task(self, number, zarr, versions, start, ranks):
@@ -214,11 +194,7 @@ class GreensTask(Task):
         ----------
         field : (places, samples) array
         """
-        import zarr
-
-        from craton.output.snapshots import ZARR_FORMAT
-
-        group = zarr.open_group(self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = open_group(self.zarr, "r+")
         largest = np.maximum(field.max(axis=1), -field.min(axis=1))
         if not np.isfinite(largest).all():
             raise ComputationError("the field in the volume is not finite")

@@ -91,9 +91,8 @@ class GradientSurvey(Survey):
         import xarray as xr
         import zarr
 
-        from craton.output.packing import packed
+        from craton.output.arrays import ZARR_FORMAT, consolidate, packed
         from craton.output.shots import add_quantity
-        from craton.output.snapshots import ZARR_FORMAT, consolidate
 
         sample = self._sample()
         origin, of_shots = on_earth(self.shots)
@@ -165,7 +164,7 @@ class GradientTask(Task):
         """
         import zarr
 
-        from craton.output.snapshots import ZARR_FORMAT
+        from craton.output.arrays import ZARR_FORMAT
         from craton.scenario import loads
 
         with opened(self.observed) as data:
@@ -353,7 +352,7 @@ def write_sum(out, survey):
     ResourceError
         What a shot left is damaged, or nothing can be written.
     """
-    from craton.output.packing import packed
+    from craton.output.arrays import packed
 
     total, aside = summed(out, survey), out / f".{RESULT}"
     encoding = {name: packed() for name in total.variables}

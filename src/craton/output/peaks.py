@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from craton.core.peaks import COMPONENTS, quantities_of
+from craton.errors import ResourceError
+from craton.output.arrays import consolidate, write_dataset
 from craton.output.dataset import cf_dataset, coordinate_attributes, global_attributes
 
 ABOUT = {  # units and long name
@@ -119,23 +121,11 @@ def write(maps, root):
     ResourceError
         The disk is full.
     """
-    from craton.errors import ResourceError
-    from craton.output.packing import packed
-    from craton.output.snapshots import ZARR_FORMAT, consolidate
-
     try:
         for name, array in maps.items():
-            array.to_zarr(
-                root,
-                group=f"peaks/{name}",
-                mode="w",
-                zarr_format=ZARR_FORMAT,
-                consolidated=False,
-                encoding={variable: packed() for variable in array.data_vars},
-            )
-            consolidate(root, f"peaks/{name}")
+            write_dataset(root, array, f"peaks/{name}", array.data_vars)
         if maps:
-            consolidate(root)
+            consolidate(root, *(f"peaks/{name}" for name in maps))
     except OSError as error:
         raise ResourceError(f"could not write maps of peaks to {root}: {error.strerror or error}") from error
 

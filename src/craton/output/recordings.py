@@ -10,13 +10,11 @@ import numpy as np
 
 from craton.errors import ResourceError
 from craton.io.regular import check, refuse_swollen
+from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_whole
 from craton.output.inspection import named_damage
-from craton.output.packing import packed
-from craton.output.snapshots import ZARR_FORMAT, consolidate
 
 GROUP = "recordings"
 VALUES = "values"
-CHUNK_BYTES = 16 << 20
 UNITS = {"x": "m", "y": "m", "z": "m", "vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
 ABOUT = {
     "long_name": "field of each place, SI units",
@@ -45,31 +43,21 @@ class RecordingWriter:
         recording : Recording
         again : bool
         """
-        import zarr
-
-        root = zarr.open_group(self.path, mode="a", zarr_format=ZARR_FORMAT)
-        name = f"{GROUP}/{recording.name}"
+        root, name = open_group(self.path, "a"), f"{GROUP}/{recording.name}"
         if again:
             self.arrays[recording.name] = root[f"{name}/{VALUES}"]
             return
         group = root.require_group(name, overwrite=True)
         group.attrs.update(recording.about)
         for label, values in recording.labels.items():
-            _column(group, label, np.asarray(values), packed())
+            write_whole(group, label, np.asarray(values), ["place"], {"units": UNITS.get(label, "")})
         shape = (recording.steps, recording.places)
         width = np.dtype(recording.precision).itemsize
-        places = min(max(recording.places, 1), CHUNK_BYTES // (width * recording.slots))
-        self.arrays[recording.name] = group.create_array(
-            VALUES,
-            shape=shape,
-            chunks=(recording.slots, places),
-            dtype=recording.precision,
-            fill_value=np.nan,
-            **packed(),
-            attributes={"_ARRAY_DIMENSIONS": ["time", "place"], **ABOUT},
+        chunks = recording.slots, min(recording.places, CHUNK_BYTES // (width * recording.slots))
+        self.arrays[recording.name] = create(
+            group, VALUES, shape, chunks, recording.precision, ["time", "place"], ABOUT
         )
         consolidate(self.path, name)
-        consolidate(self.path)
 
     def write(self, name, first, block):
         """Write the values of some steps.
@@ -91,19 +79,6 @@ class RecordingWriter:
         except OSError as error:
             reason = error.strerror or error
             raise ResourceError(f'could not write the recording "{name}" to {self.path}: {reason}') from error
-
-
-def _column(group, name, values, codecs):
-    array = group.create_array(
-        name,
-        shape=values.shape,
-        chunks=values.shape,
-        dtype=values.dtype,
-        fill_value=None,
-        attributes={"_ARRAY_DIMENSIONS": ["place"], "units": UNITS.get(name, "")},
-        **codecs,
-    )
-    array[...] = values
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +176,7 @@ class RecordedRows:
 
     def __call__(self, first, last):
         """Return the rows of the steps first .. last - 1."""
-        import zarr
-
-        root = zarr.open_group(self.path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        values = root[f"{GROUP}/{self.name}/{VALUES}"]
+        values = open_group(self.path)[f"{GROUP}/{self.name}/{VALUES}"]
         begin = first + self.shift - 1
         rows = np.zeros((last - first + 1, len(self.places)), values.dtype)
         rest = min(max(-begin, 0), len(rows))
@@ -221,10 +193,7 @@ def names(path):
     path : path-like
         The directory OUT of the run.
     """
-    import zarr
-
-    store = Path(path) / "result.zarr"
-    root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    root = open_group(Path(path) / "result.zarr")
     return sorted(root[GROUP].group_keys()) if GROUP in root else []
 
 
@@ -246,8 +215,6 @@ def open_recording(path, name):
     Damaged
         A file of it is not as it was written.
     """
-    import zarr
-
     from craton.output.store import refuse_changed
 
     path = Path(path)
@@ -256,7 +223,7 @@ def open_recording(path, name):
         raise FileNotFoundError(f"there is no run in {path}")
     check(store, folders=True)
     refuse_changed(store.parent, f"{store.name}/{GROUP}/{name}")
-    root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    root = open_group(store)
     names = sorted(root[GROUP].group_keys()) if GROUP in root else []
     if name not in names:
         others = f"; there are {', '.join(names)}" if names else ""

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_dataset
 from craton.output.dataset import cf_dataset, of_fibres, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
-from craton.output.packing import packed
-from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
 from craton.output.store import FINISHED, Store, check_alone, check_out, kind_of, read_run
 from craton.survey.globe import coordinates as on_earth_coordinates
 from craton.survey.globe import local
@@ -143,14 +142,12 @@ def complete_shots(path):
     ScenarioError
         The store cannot be read.
     """
-    import zarr
-
     remedy = "add --force to compute all shots anew"
     for damage in inspect_metadata(Path(path))[0]:
         words = f"{path} is damaged: {damage.path.relative_to(path)}: {damage.reason}"
         raise ScenarioError([Problem("-o", words, remedy)])
     try:
-        group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = open_group(path)
         quantities = {name: a for name, a in group.arrays() if a.ndim > 2}
         if FIBRES in group:
             quantities |= {f"{FIBRES}/{n}": a for n, a in group[FIBRES].arrays() if a.ndim > 2}
@@ -190,42 +187,38 @@ def lay_out(path, planned, output, motion, names, of_shots, times, attributes):
         Samples, s.
     attributes : dict
     """
-    import zarr
-
     sample = _sample_dataset(planned, output, motion, attributes)
-    whole = _coordinates(sample, planned.receivers, names, of_shots, times)
-    encoding = {name: packed() for name in whole.variables}
-    whole.to_zarr(path, mode="w", encoding=encoding, zarr_format=ZARR_FORMAT, consolidated=False)
-    auxiliary = " ".join(name for name in whole.coords if name not in whole.dims)
-    group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-    for name, variable in sample.data_vars.items():
-        shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
-        add_quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
+    coordinates = receiver_coordinates(planned.receivers)
+    if planned.receivers.stations is not None:
+        on_earth = on_earth_coordinates(planned.receivers.stations)
+        coordinates |= {name: on_earth[name] for name in WHERE if name in on_earth}
+    sample.attrs = {k: v for k, v in sample.attrs.items() if not k.startswith("source_")}
+    _lay_out(path, None, sample, "receiver", coordinates, names, of_shots, times)
     if planned.receivers.fibres is not None:
-        _lay_out_fibres(path, planned, output.sampling, names, of_shots, times, attributes)
-    consolidate(path)
+        channels = [channel for channel in planned.channels if channel.terms]
+        series = np.ones((planned.steps, len(channels)), planned.precision)
+        settings = planned.dt, planned.start, output.sampling, attributes, planned.steps - planned.extra
+        sample = of_fibres(series, channels, planned.receivers.fibres, *settings)
+        along = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "channel" in c.dims}
+        _lay_out(path, FIBRES, sample, "channel", along, names, of_shots, times)
+        consolidate(path, FIBRES)
+    else:
+        consolidate(path)
 
 
-def _lay_out_fibres(path, planned, sampling, names, of_shots, times, attributes):
-    """Make the group of what fibres record: strain_rate(shot, channel, time); see `lay_out`."""
-    import zarr
-
-    channels = [channel for channel in planned.channels if channel.terms]
-    series = np.ones((planned.steps, len(channels)), planned.precision)
-    settings = planned.dt, planned.start, sampling, attributes, planned.steps - planned.extra
-    sample = of_fibres(series, channels, planned.receivers.fibres, *settings)
-    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items()}
-    coordinates["time"] = ("time", times, sample.time.attrs)
+def _lay_out(path, name, sample, place, coordinates, names, of_shots, times):
+    """Make a group of the store whose quantities are those of the sample of a shot; `coordinates` are along its dimension
+    `place`.
+    """
+    others = {n: (c.dims, c.values, c.attrs) for n, c in sample.coords.items() if place not in c.dims}
+    coordinates = others | {"time": ("time", times, sample.time.attrs)} | coordinates
     coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
-    whole, target = cf_dataset(None, coordinates | of_shots, sample.attrs), Path(path) / FIBRES
-    encoding = {name: packed() for name in whole.variables}
-    whole.to_zarr(target, mode="w", encoding=encoding, zarr_format=ZARR_FORMAT, consolidated=False)
+    whole = cf_dataset(None, coordinates | of_shots, sample.attrs)
+    group = write_dataset(path, whole, name)
     auxiliary = " ".join(name for name in whole.coords if name not in whole.dims)
-    group = zarr.open_group(target, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-    for name, variable in sample.data_vars.items():
-        shape = (len(names), len(channels), len(times))
-        add_quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
-    consolidate(path, FIBRES)
+    for quantity, variable in sample.data_vars.items():
+        shape = (len(names), whole.sizes[place], *variable.shape[1:-1], len(times))
+        add_quantity(group, quantity, shape, variable, ("shot", *variable.dims), auxiliary)
 
 
 def write_shot(path, number, dataset, along=None):
@@ -237,16 +230,11 @@ def write_shot(path, number, dataset, along=None):
     ResourceError
         The store cannot be seen or written from here.
     """
-    import zarr
-
     try:
-        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        for name, variable in dataset.data_vars.items():
-            array = group[name]
-            array[number] = variable.values[..., : array.shape[-1]]
-        for name, variable in () if along is None else along.data_vars.items():
-            array = group[f"{FIBRES}/{name}"]
-            array[number] = variable.values[..., : array.shape[-1]]
+        group = open_group(path, "r+")
+        for part, written in ((group, dataset), *([] if along is None else [(group[FIBRES], along)])):
+            for name, variable in written.data_vars.items():
+                part[name][number] = variable.values[..., : part[name].shape[-1]]
     except FileNotFoundError as error:
         raise ResourceError(f"{path} is not seen here: all workers need the folder OUT under the same name") from error
     except OSError as error:
@@ -275,19 +263,6 @@ def _sample_dataset(planned, output, motion, attributes):
     return local(dataset, first.stations) if on_earth else dataset
 
 
-def _coordinates(sample, receivers, names, of_shots, times):
-    """Return the dataset of all coordinates, with no quantity."""
-    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
-    coordinates["time"] = ("time", times, sample.time.attrs)
-    coordinates |= receiver_coordinates(receivers)
-    if receivers.stations is not None:
-        on_earth = on_earth_coordinates(receivers.stations)
-        coordinates |= {name: on_earth[name] for name in WHERE if name in on_earth}
-    coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
-    attributes = {k: v for k, v in sample.attrs.items() if not k.startswith("source_")}
-    return cf_dataset(None, coordinates | of_shots, attributes)
-
-
 def add_quantity(group, name, shape, variable, dims, auxiliary):
     """Create an empty array, one or several chunks for each shot.
 
@@ -305,12 +280,5 @@ def add_quantity(group, name, shape, variable, dims, auxiliary):
     """
     rest = int(np.prod(shape[2:])) * variable.dtype.itemsize
     receivers = max(1, min(shape[1], CHUNK_BYTES // max(rest, 1)))
-    group.create_array(
-        name,
-        shape=shape,
-        chunks=(1, receivers, *(max(n, 1) for n in shape[2:])),
-        dtype=variable.dtype,
-        fill_value=np.nan,
-        attributes={"_ARRAY_DIMENSIONS": list(dims), **variable.attrs, "coordinates": auxiliary},
-        **packed(),
-    )
+    chunks, about = (1, receivers, *shape[2:]), {**variable.attrs, "coordinates": auxiliary}
+    create(group, name, shape, chunks, variable.dtype, dims, about)

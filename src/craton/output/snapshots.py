@@ -1,4 +1,4 @@
-"""Snapshots of the wavefield, appended to zarr by a thread of their own while the run goes on."""
+"""Snapshots of the wavefield, appended to zarr by a thread of their own while the run goes on, or kept in memory."""
 
 import math
 import queue
@@ -9,22 +9,10 @@ import numpy as np
 
 from craton.conventions import DERIVED, QUANTITIES
 from craton.errors import ResourceError
-from craton.output.dataset import COMPONENT_DIMS, coordinate_attributes, global_attributes
-from craton.output.packing import packed
+from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_whole
+from craton.output.dataset import COMPONENT_DIMS, cf_dataset, coordinate_attributes, global_attributes
 
-CHUNK_BYTES = 16 << 20
-# Format 2 of zarr: text coordinates and consolidated metadata are part of its specification, so
-# every reader takes them without warning.
-ZARR_FORMAT = 2
-
-
-def consolidate(path, group=None):
-    """Gather the metadata of the store `path` (of one `group`) into one file, which xarray opens at
-    once and without warning.
-    """
-    import zarr
-
-    zarr.consolidate_metadata(path, path=group, zarr_format=ZARR_FORMAT)
+TIME = {"units": "s", "long_name": "time after the origin time"}
 
 
 class SnapshotWriter:
@@ -91,21 +79,16 @@ class SnapshotWriter:
             Of a run that goes on: frames that were taken; the series is there.
         """
         self._check()
-        axes = {axis: np.asarray(values, float) for axis, values in coords.items()}
-        dims = tuple(axis for axis, values in axes.items() if values.ndim)
-        shape = tuple(axes[axis].size for axis in dims)
-        shapes = {
-            q: ((len(components),) if len(components) > 1 else ()) + shape for q, components in quantities.items()
-        }
-        self._series[name] = {"times": np.asarray(times, float), "shapes": shapes, "frames": done or 0}
-        components = {q: tuple(c) if len(c) > 1 else () for q, c in quantities.items()}
+        layout = Layout(quantities, coords, times)
+        self._series[name] = layout
+        layout.frames = done or 0
         if create and done is not None:
-            self._queue.put((self._extend, (name, components)))
+            self._queue.put((self._extend, (name,)))
         elif create:
             about = global_attributes(**(attributes or {}))
-            self._queue.put((self._create, (name, components, axes, dims, dtype, about, chunk or {})))
+            self._queue.put((self._create, (name, dtype, about, chunk or {})))
         else:
-            self._queue.put((self._open, (name, components)))
+            self._queue.put((self._open, (name,)))
 
     def settle(self):
         """Wait until all that was asked for is on disk."""
@@ -135,13 +118,12 @@ class SnapshotWriter:
         """
         self._check()
         series = self._series[name]
-        index = frame_number(series["times"], time, name)
-        series["frames"] = max(series["frames"], index + 1)
+        index = series.take(time, name)
         if self.told:
-            self.told(name, series["frames"])
+            self.told(name, series.frames)
         if arrays is None:
             return
-        expected = {q: _cut(shape, region) for q, shape in series["shapes"].items()}
+        expected = {q: _cut(shape, region) for q, (_, shape, _) in series.variables.items()}
         if {q: np.shape(a) for q, a in arrays.items()} != expected:
             raise ValueError(
                 f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {expected}"
@@ -182,54 +164,47 @@ class SnapshotWriter:
                 except Exception as error:  # handed to the caller by _check, whatever it is
                     self._error = error
 
-    def _open(self, name, quantities):
+    def _group(self, name):
+        return open_group(self.path, "r+", f"snapshots/{name}")
+
+    def _open(self, name):
         """Find the arrays of a group that another writer has laid out."""
-        import zarr
+        group = self._group(name)
+        self._arrays |= {(name, quantity): group[quantity] for quantity in self._series[name].variables}
 
-        group = zarr.open_group(
-            self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
-        )
-        for quantity in quantities:
-            self._arrays[name, quantity] = group[quantity]
+    def _resize(self, name, count):
+        """Change the number of frames of a group: its zarr.Group."""
+        group = self._group(name)
+        for array in ("time", *self._series[name].variables):
+            group[array].resize((count, *group[array].shape[1:]))
+        return group
 
-    def _extend(self, name, quantities):
+    def _extend(self, name):
         """Give a series that was cut off its full length again."""
-        self._open(name, quantities)
-        import zarr
-
-        group = zarr.open_group(
-            self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
-        )
-        times = self._series[name]["times"]
-        for array in (group["time"], *(self._arrays[name, quantity] for quantity in quantities)):
-            array.resize((len(times), *array.shape[1:]))
-        group["time"][...] = times
+        times = self._series[name].times
+        self._resize(name, len(times))["time"][...] = times
+        self._open(name)
         consolidate(self.path, f"snapshots/{name}")
-        consolidate(self.path)
 
-    def _create(self, name, quantities, axes, dims, dtype, attributes, chunk):
-        """Lay out a group: coordinates with their values, quantities with no chunk yet."""
-        import zarr
-
-        times = self._series[name]["times"]
-        group = zarr.open_group(self.path, mode="a", zarr_format=ZARR_FORMAT).require_group(
-            f"snapshots/{name}", overwrite=True
-        )
+    def _create(self, name, dtype, attributes, chunk):
+        """Lay out a group: coordinates with their values, quantities with no chunk yet, each of them for one frame (or a
+        slab of a large one).
+        """
+        layout = self._series[name]
+        group = open_group(self.path, "a").require_group(f"snapshots/{name}", overwrite=True)
         group.attrs.update(attributes)
-        for axis, values in axes.items():
-            _coordinate(group, axis, values, (axis,) if axis in dims else (), coordinate_attributes(axis))
-        _coordinate(group, "time", times, ("time",), {"units": "s", "long_name": "time after the origin time"})
-        cut = " ".join(axis for axis in axes if axis not in dims)
-        for quantity, components in quantities.items():
-            lead = ("time",)
-            if components:
-                lead += (component_dimension(quantity, components),)
-                if lead[1] not in group:
-                    _coordinate(group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]})
-            shape = (len(times), *self._series[name]["shapes"][quantity])
-            self._arrays[name, quantity] = _quantity(group, quantity, shape, lead + dims, dtype, cut, chunk)
+        for label, (dims, values, about) in layout.coordinates.items():
+            write_whole(group, label, values, dims, about)
+        scalars = " ".join(label for label, (dims, _, _) in layout.coordinates.items() if not dims)
+        for quantity, (dims, shape, about) in layout.variables.items():
+            chunks = list(shape)
+            for axis, dim in enumerate(dims[1:]):
+                rest = math.prod(chunks[axis + 1 :]) * np.dtype(dtype).itemsize
+                chunks[axis] = chunk.get(dim) or max(1, min(chunks[axis], CHUNK_BYTES // rest))
+            about = about | ({"coordinates": scalars} if scalars else {})
+            shape, chunks = (len(layout.times), *shape), (1, *chunks)
+            self._arrays[name, quantity] = create(group, quantity, shape, chunks, dtype, dims, about)
         consolidate(self.path, f"snapshots/{name}")
-        consolidate(self.path)
 
     def _write(self, name, index, frames, region):
         for quantity, values in frames.items():
@@ -237,18 +212,84 @@ class SnapshotWriter:
 
     def _finish(self):
         """Shorten the series of a run that stopped early."""
-        import zarr
-
-        for name, series in self._series.items():
-            if series["frames"] < len(series["times"]):
-                group = zarr.open_group(
-                    self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
-                )
-                for array in ["time", *series["shapes"]]:
-                    group[array].resize((series["frames"], *group[array].shape[1:]))
-                consolidate(self.path, f"snapshots/{name}")
+        short = [name for name, series in self._series.items() if series.frames < len(series.times)]
+        for name in short:
+            self._resize(name, self._series[name].frames)
         if self._series:
-            consolidate(self.path)
+            consolidate(self.path, *(f"snapshots/{name}" for name in short))
+
+
+class SnapshotMemory:
+    """Keeps the frames of a run without a folder; has the verbs of SnapshotWriter."""
+
+    def __init__(self):
+        self._series, self._values = {}, {}
+
+    def add_series(self, name, quantities, coords, times, dtype="float32", **others):
+        """Declare a series; parameters as of `SnapshotWriter.add_series`, of which `others` are for
+        files.
+        """
+        self._series[name] = layout = Layout(quantities, coords, times)
+        shapes = {quantity: (len(times), *shape) for quantity, (_, shape, _) in layout.variables.items()}
+        self._values[name] = {quantity: np.full(shape, np.nan, dtype) for quantity, shape in shapes.items()}
+
+    def put(self, name, time, arrays, copy=True, region=None):
+        """Keep one frame; parameters as of `SnapshotWriter.put`."""
+        index = self._series[name].take(time, name)
+        for quantity, values in (arrays or {}).items():
+            self._values[name][quantity][(index, ..., *(region or ()))] = values
+
+    def datasets(self, attributes):
+        """Return the series as xarray.Dataset by name, as far as frames were taken.
+
+        Parameters
+        ----------
+        attributes : dict
+            Of each dataset: title, scenario.
+        """
+        about, datasets = global_attributes(**attributes), {}
+        for name, layout in self._series.items():
+            values = self._values[name]
+            variables = {q: (dims, values[q], units) for q, (dims, _, units) in layout.variables.items()}
+            datasets[name] = cf_dataset(variables, layout.coordinates, about).isel(time=slice(layout.frames))
+        return datasets
+
+
+class Layout:
+    """What a series of snapshots has: `times`, s; `coordinates`, (dimensions, values, attributes) by name; `variables`,
+    (dimensions, shape of one frame, attributes) by quantity; and the number of `frames` that were taken.
+
+    Parameters
+    ----------
+    quantities, coords, times
+        See `SnapshotWriter.add_series`.
+    """
+
+    def __init__(self, quantities, coords, times):
+        axes = {axis: np.asarray(values, float) for axis, values in coords.items()}
+        dims = tuple(axis for axis, values in axes.items() if values.ndim)
+        shape = tuple(axes[axis].size for axis in dims)
+        self.times, self.frames, self.variables = np.asarray(times, float), 0, {}
+        self.coordinates = {
+            axis: ((axis,) if axis in dims else (), values, coordinate_attributes(axis))
+            for axis, values in axes.items()
+        }
+        self.coordinates["time"] = (("time",), self.times, TIME)
+        for quantity, components in quantities.items():
+            lead = ()
+            if len(components) > 1:
+                lead = (component_dimension(quantity, components),)
+                self.coordinates[lead[0]] = (lead, np.array(tuple(components)), {"long_name": lead[0]})
+            _, units, long_name = QUANTITIES.get(quantity) or DERIVED.get(quantity) or ((), "", quantity)
+            about = {"units": units, "long_name": long_name}
+            sizes = (len(components),) * len(lead) + shape
+            self.variables[quantity] = (("time", *lead, *dims), sizes, about)
+
+    def take(self, time, name):
+        """Count the frame of a time, s, of the series of this name as taken: its number."""
+        index = frame_number(self.times, time, name)
+        self.frames = max(self.frames, index + 1)
+        return index
 
 
 def read_series(out, name):
@@ -305,37 +346,3 @@ def frame_number(times, time, name):
     if index < 0 or abs(times[index] - time) > 0.5 * spacing:
         raise ValueError(f"snapshot series {name!r} has no frame at {time:g} s")
     return index
-
-
-def _coordinate(group, name, values, dims, attributes):
-    """Write a coordinate with its values, as xarray does."""
-    array = group.create_array(
-        name,
-        shape=values.shape,
-        chunks=tuple(max(n, 1) for n in values.shape),
-        dtype=values.dtype,
-        fill_value=None,
-        attributes={"_ARRAY_DIMENSIONS": list(dims), **attributes},
-        **packed(),
-    )
-    array[...] = values
-
-
-def _quantity(group, name, shape, dims, dtype, cut, chunk):
-    """Return an empty array of frames, a chunk for each frame (or for slabs of a large one); `cut`
-    names its scalar coordinates.
-    """
-    _, units, long_name = QUANTITIES.get(name) or DERIVED.get(name) or ((), "", name)
-    chunks = list(shape)
-    for axis, dim in enumerate(dims):
-        if dim in chunk:
-            chunks[axis] = chunk[dim]
-            continue
-        rest = math.prod(chunks[axis + 1 :]) * np.dtype(dtype).itemsize
-        chunks[axis] = 1 if axis == 0 else max(1, min(chunks[axis], CHUNK_BYTES // rest))
-    attributes = {"_ARRAY_DIMENSIONS": list(dims), "units": units, "long_name": long_name} | (
-        {"coordinates": cut} if cut else {}
-    )
-    return group.create_array(
-        name, shape=shape, chunks=tuple(chunks), dtype=dtype, fill_value=np.nan, **packed(), attributes=attributes
-    )

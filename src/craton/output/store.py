@@ -15,9 +15,9 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import Damaged, read_json, replace_file, sealed
 from craton.io import formats
 from craton.lock import Held, acquire, holder
+from craton.output.arrays import CHUNK_BYTES, ZARR_FORMAT, consolidate, open_group, packed
 from craton.output.digests import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
-from craton.output.packing import packed
-from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
+from craton.output.snapshots import SnapshotWriter
 
 FINISHED = "finished"
 RESULT = "result.zarr"
@@ -390,13 +390,8 @@ class Store:
                 else:
                     _create(aside, part, encoding=_encoding(part, samples), **how)
             _move_in(aside, target)
-            if target != self.zarr:
-                import zarr
-
-                # the one that holds it
-                zarr.open_group(self.zarr, mode="a", zarr_format=ZARR_FORMAT)
-                consolidate(self.zarr, target.name)
-            consolidate(self.zarr)
+            open_group(self.zarr, "a")  # which holds a group
+            consolidate(self.zarr, *([target.name] if target != self.zarr else []))
         except OSError as error:
             raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
 

@@ -30,6 +30,11 @@ class Problem:
     message: str
     remedy: str = ""
 
+    @property
+    def text(self):
+        """Key and message, and the remedy on a line of its own."""
+        return f"{self.key}: {self.message}" + (f"\n    -> {self.remedy}" if self.remedy else "")
+
 
 class CratonError(Exception):
     """Anything craton refuses or fails at, with a message for the user.
@@ -64,8 +69,7 @@ class ScenarioError(CratonError):
 
     def __init__(self, problems: Iterable[Problem], text: str | None = None):
         self.problems = tuple(problems)
-        lines = [f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "") for p in self.problems]
-        super().__init__("\n".join(lines) if text is None else text)
+        super().__init__("\n".join(problem.text for problem in self.problems) if text is None else text)
 
 
 class ResourceError(CratonError):

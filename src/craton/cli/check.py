@@ -51,7 +51,7 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     blocked = out_problems(out, force) if out is not None else []
     if problems or blocked:
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
-        error = ScenarioError([*problems, *blocked], "\n".join([*written, *map(in_words, blocked)]))
+        error = ScenarioError([*problems, *blocked], "\n".join([*written, *(problem.text for problem in blocked)]))
         error.agreed = refused.agreed if refused else None
         raise error
     return reading.scenario, planned
@@ -78,15 +78,9 @@ def out_problems(out, force):
     return []
 
 
-def in_words(problem):
-    """Return a problem of the command line: one line and the remedy."""
-    return f"{problem.key}: {problem.message}" + (f"\n    -> {problem.remedy}" if problem.remedy else "")
-
-
 def refuse(key, message, remedy=""):
     """Raise the problem of one word of the command line."""
-    problem = Problem(key, message, remedy)
-    raise ScenarioError([problem], in_words(problem))
+    raise ScenarioError([Problem(key, message, remedy)])
 
 
 def refuse_present(key, path, force, is_folder=False):

@@ -6,7 +6,13 @@ from craton.cli.check import known, refuse, refuse_present, results_of, whole
 from craton.cli.options import Force, argument, flag, option
 from craton.text import listed
 
-RECORDED = ("gather", "waveform", "seismograms", "snapshots", "peaks", "recording")  # kinds of data of a run
+# kinds of data of which a run has several by name: what a run may have none of, and what the table does
+SERIES = {
+    "snapshots": ("snapshots", "take"),
+    "peaks": ("maps of peaks", "measure"),
+    "recording": ("recordings", "make"),
+}
+RECORDED = ("gather", "waveform", "seismograms", *SERIES)  # kinds of data of a run
 
 
 def convert(
@@ -38,17 +44,13 @@ def convert(
 
 def written(row, path, out, quantity, component, shot, series, rotate):
     """Write the file in the format of a row; see `command`."""
-    write, of_series = row.function(row.write), row.holds in ("snapshots", "peaks", "recording")
+    write, of_series = row.function(row.write), row.holds in SERIES
     given = {"--quantity": quantity, "--component": component, "--shot": shot, "--rotate": rotate}
     for word, value in (given if of_series else {"--series": series}).items():
         if value:
             refuse(word, f"{row.name} files of {row.holds} do not take it", f"leave {word} out")
-    if row.holds == "snapshots":
-        write(snapshots(out, series), path)
-    elif row.holds == "peaks":
-        write(peaks(out, series), path)
-    elif row.holds == "recording":
-        write(recording(out, series), path)
+    if of_series:
+        write(series_of(out, row.holds, series), path)
     elif row.holds == "gather":
         dataset = along_fibres(out, quantity, shot)
         dataset = waveforms(out, shot, rotate) if dataset is None else dataset
@@ -205,65 +207,27 @@ def of_shot(dataset, shot):
     return dataset.sel(shot=shot)
 
 
-def snapshots(out, series=None):
-    """Return a series of snapshots: xarray.Dataset.
+def series_of(out, holds, name=None):
+    """Return a series of snapshots, a map of peaks, or a recording at points as nodes of the domain reduction method:
+    xarray.Dataset.
 
     Parameters
     ----------
     out : path-like
-    series : str, optional
-        Its name; by default the first one.
+    holds : str
+        Kind of data: a key of `SERIES`.
+    name : str, optional
+        By default the first one.
     """
+    from craton.output import drm, peaks, recordings
     from craton.report.runs import read_snapshots
 
-    named = read_snapshots(out)
+    readers = {"snapshots": read_snapshots, "peaks": peaks.read, "recording": recordings.names}
+    named = readers[holds](out)
     if not named:
-        refuse("OUT", f"{out} has no snapshots", "runs with [[snapshots]] take them")
-    return named_one(named, series)
-
-
-def peaks(out, name=None):
-    """Return a map of peaks: xarray.Dataset.
-
-    Parameters
-    ----------
-    out : path-like
-    name : str, optional
-        Its name; by default the first one.
-    """
-    from craton.output.peaks import read
-
-    named = read(out)
-    if not named:
-        refuse("OUT", f"{out} has no maps of peaks", "runs with [[peaks]] measure them")
-    return named_one(named, name)
-
-
-def recording(out, name=None):
-    """Return a recording at points as nodes of the domain reduction method: xarray.Dataset.
-
-    Parameters
-    ----------
-    out : path-like
-    name : str, optional
-        Its name; by default the first one.
-    """
-    from craton.output import drm, recordings
-
-    names = recordings.names(out)
-    if not names:
-        refuse("OUT", f"{out} has no recordings", "runs with [[recording]] make them")
-    return drm.waves(out, named_one(dict(zip(names, names)), name))
-
-
-def named_one(named, series):
-    """Return the dataset of a name, the first one without.
-
-    Parameters
-    ----------
-    named : dict of str to xarray.Dataset
-    series : str or None
-    """
-    if series is not None and series not in named:
-        refuse("--series", f"there is no series {series}", f"there are {', '.join(named)}")
-    return named[series or next(iter(named))]
+        noun, verb = SERIES[holds]
+        refuse("OUT", f"{out} has no {noun}", f"runs with [[{holds}]] {verb} them")
+    if name is not None and name not in named:
+        refuse("--series", f"there is no series {name}", f"there are {', '.join(named)}")
+    name = name or next(iter(named))
+    return drm.waves(out, name) if holds == "recording" else named[name]

@@ -6,7 +6,7 @@ import typer
 
 from craton.cli.check import checked, refuse, refuse_present, regular_file, whole
 from craton.cli.options import File, ShotOptions, add, argument, flag, option, target
-from craton.cli.survey import run_shots, worded
+from craton.cli.survey import run_shots
 from craton.text import listed
 
 KINDS = {"cmt": "cmtsolution", "srf": "srf", "quakeml": "quakeml", "csv": "csv"}
@@ -62,14 +62,14 @@ def query(
         if out is not None or quantity:
             words = "Green's functions for MTUQ are displacements, in a folder of their own"
             refuse("--mtuq", words, "leave out -o and --quantity")
-        worded(for_mtuq, store, files, Path(mtuq), station, sampling, force)
+        for_mtuq(store, files, Path(mtuq), station, sampling, force)
         print(mtuq)
         return
     path = Path(out or "seismograms.nc")
     if path.suffix not in (".nc", ".mseed"):
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
     refuse_present("-o", path, force)
-    dataset = worded(seismograms, store, files, station, sampling, quantity or ())
+    dataset = seismograms(store, files, station, sampling, quantity or ())
     with whole(path):
         if path.suffix == ".nc":
             dataset.to_netcdf(path)

@@ -6,10 +6,10 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from craton.cli.check import checked, in_words, refuse, warn
+from craton.cli.check import checked, refuse, warn
 from craton.cli.options import RanksOfShot, ShotOptions, argument, changes, flag, target
 from craton.cli.run import ended_by_signal
-from craton.errors import Ended, Interrupted, ScenarioError
+from craton.errors import Ended, Interrupted
 from craton.text import megabytes
 
 
@@ -68,11 +68,11 @@ def run_shots(shots, out, prepare, run, words=None, ranks=1):
     with ended_by_signal():
         survey = prepare(changes(shots.overrides, shots.device))
         warn(survey)
-        worded(check_survey_out, out, survey, shots.force)
+        check_survey_out(out, survey, shots.force)
         if not shots.quiet:
             print(header(survey, out), *([words(survey)] if words else []), sep="\n", flush=True)
         with interruptible(out), client(survey, out, ranks) as opened:
-            return survey, worded(run, survey, out, shots.workers, opened, shots.force, not shots.quiet)
+            return survey, run(survey, out, shots.workers, opened, shots.force, not shots.quiet)
 
 
 def client_maker(shots):
@@ -106,7 +106,7 @@ def client_maker(shots):
     from craton.comm.jobs import batch, options_of
 
     system = systems.pop()
-    options = worded(options_of, system, shots.job_file, shots.job or ())
+    options = options_of(system, shots.job_file, shots.job or ())
 
     def jobs(survey, out, ranks):
         gpus = survey.shots[0].scenario.run.device != "cpu"
@@ -131,7 +131,7 @@ def read(files, snapshots, overrides):
         name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s, snapshots))[1]
         for name, file in zip(names, files)
     }
-    return worded(shots.together, surveys)
+    return shots.together(surveys)
 
 
 @contextmanager
@@ -142,14 +142,6 @@ def interruptible(out):
     except (KeyboardInterrupt, Interrupted) as error:
         print(f"kept: the shots that ended are in {out}; the same command goes on", file=sys.stderr, flush=True)
         raise Ended(error, Interrupted.exit_code) from error
-
-
-def worded(function, *arguments):
-    """Return what a function gives; its problems in the words of the command line."""
-    try:
-        return function(*arguments)
-    except ScenarioError as error:
-        raise ScenarioError(error.problems, "\n".join(map(in_words, error.problems))) from error
 
 
 def header(survey, out):

@@ -50,7 +50,7 @@ class LauncherError(ScenarioError):
     """A launcher or its library is wrong, on all ranks: it is `quiet` on those that leave the message to the first."""
 
     def __init__(self, message: str, remedy: str, quiet: bool = False):
-        super().__init__([Problem("mpiexec", message, remedy)], f"mpiexec: {message}\n    -> {remedy}")
+        super().__init__([Problem("mpiexec", message, remedy)])
         self.quiet = quiet
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+from contextlib import contextmanager
 from pathlib import Path
 
 from craton.errors import ResourceError
@@ -21,6 +22,24 @@ class Damaged(ResourceError):
     def __init__(self, path: Path | str, reason: str, remedy: str = ""):
         self.path, self.reason = Path(path), reason
         super().__init__(f"{path} is damaged: {reason}" + f"\n    {remedy}" * bool(remedy))
+
+
+@contextmanager
+def reading(path):
+    """Inside, a file that the system cannot read is a damaged one."""
+    try:
+        yield
+    except OSError as error:
+        raise Damaged(path, error.strerror or str(error)) from error
+
+
+@contextmanager
+def writing(what, hint=""):
+    """Inside, what the system cannot write is a ResourceError: `what` could not be written, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise ResourceError(f"could not write {what}: {error.strerror or error}{hint}") from error
 
 
 def sealed(fields):

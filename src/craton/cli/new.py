@@ -5,6 +5,7 @@ from pathlib import Path
 from craton.cli.check import refuse
 from craton.cli.options import Force, argument, flag
 from craton.errors import ResourceError
+from craton.integrity import writing
 
 TEMPLATE = Path(__file__).parent / "new.toml"
 PACKAGE = Path(__file__).parents[1]
@@ -94,10 +95,7 @@ def write(contents, force):
             remedy = "choose another name, or add --force to replace it"
             refuse("NAME", f"{path} is already there", remedy)
     for path, content in contents.items():
-        try:
+        with writing(path, "\n    -> choose another folder"):
             if path.suffix != ".toml":  # a file of an example, in a folder beside it
                 path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        except OSError as error:
-            reason = error.strerror or error
-            raise ResourceError(f"cannot write {path}: {reason}\n    -> choose another folder") from error

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from craton.backends import backend
-from craton.integrity import Damaged
+from craton.integrity import Damaged, reading
 from craton.methods.waves import series
 from craton.model.media.cells import in_parallel
 
@@ -113,10 +113,8 @@ class Fields:
         """Map the field of a force: (places, samples)."""
         path = os.path.join(folder, f"{number}.0.0")
         expected = self.places * self.samples * self.dtype.itemsize + CHECK
-        try:
+        with reading(path):
             present = os.path.getsize(path)
-        except OSError as error:
-            raise Damaged(path, error.strerror or str(error)) from error
         if present != expected:
             raise Damaged(path, f"it has {present:,} of {expected:,} bytes")
         return np.memmap(path, self.dtype, "r", shape=(self.places, self.samples))

@@ -18,7 +18,7 @@ from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
 from craton.output.arrays import consolidate, create, open_group, write_dataset
 from craton.shots import Survey, run
-from craton.shots.survey import planned_of, refuse
+from craton.shots.survey import planned_of, refuse, scenario_of
 from craton.shots.task import KEPT, Task, forget
 from craton.survey import leapfrog
 from craton.tables.fields import spatial
@@ -425,12 +425,7 @@ def build(source, out, workers=None, client=None, force=False, progress=True):
     """
     from craton.greens.database import Database
 
-    if isinstance(source, GreensSurvey):
-        survey = source
-    else:
-        from craton.scenario import load
-
-        survey = prepare(source if hasattr(source, "method") else load(source))
+    survey = source if isinstance(source, GreensSurvey) else prepare(scenario_of(source))
     check_disk(out, survey)
     outcome = run(survey, out, workers, client, force, progress).finished()
     return Database(Path(outcome.out))

@@ -26,7 +26,7 @@ from craton.io.contents import FileError, warnings_of_libraries
 from craton.output.inspection import named_damage
 from craton.output.store import refuse_changed
 from craton.shots import Survey, run, single
-from craton.shots.survey import on_earth
+from craton.shots.survey import on_earth, scenario_of
 from craton.shots.task import Task
 from craton.text import megabytes
 
@@ -327,12 +327,7 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
     """
     import xarray as xr
 
-    if isinstance(source, GradientSurvey):
-        survey = source
-    else:
-        from craton.scenario import load
-
-        survey = prepare(source if hasattr(source, "method") else load(source), ranks)
+    survey = source if isinstance(source, GradientSurvey) else prepare(scenario_of(source), ranks)
     outcome = run(survey, out, workers, client, force, progress, ranks).finished()
     return xr.open_zarr(Path(outcome.out) / RESULT, chunks=None)
 

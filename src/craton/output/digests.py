@@ -11,7 +11,7 @@ import re
 import zlib
 from pathlib import Path
 
-from craton.integrity import Damaged, check_file, digest_of_file
+from craton.integrity import Damaged, check_file, digest_of_file, reading
 from craton.output.inspection import CHECKSUM, CHUNK_NAME, METADATA
 
 FILES = "files"  # key of run.json: name -> [bytes, SHA-256 in hexadecimal digits]
@@ -164,14 +164,12 @@ def check_chunks(out, arrays, sealed=True):
     """
     for name, (count, stated) in arrays.items():
         folder = Path(out) / name
-        try:
+        with reading(folder):
             present = list(filter(CHUNK_NAME.fullmatch, os.listdir(folder)))
             if len(present) < count:
                 raise Damaged(folder, f"it has {len(present):,} of {count:,} chunks")
             if sealed and stated and len(present) == count and seal(folder, present) != stated:
                 raise Damaged(folder, "its chunks are not those that were written, or exchanged")
-        except OSError as error:
-            raise Damaged(folder, error.strerror or str(error)) from error
 
 
 def check_picture(path):
@@ -185,10 +183,8 @@ def check_picture(path):
     ------
     Damaged
     """
-    try:
+    with reading(path):
         contents = Path(path).read_bytes()
-    except OSError as error:
-        raise Damaged(path, error.strerror or str(error)) from error
     place = len(PNG_BEGIN)
     if contents[:place] != PNG_BEGIN:
         raise Damaged(path, "it is no PNG file")

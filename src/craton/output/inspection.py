@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from craton.errors import CratonError
-from craton.integrity import KEY, Damaged, read_json, unsealed
+from craton.integrity import KEY, Damaged, read_json, reading, unsealed
 
 CHUNK_NAME = re.compile(r"\d{1,18}(\.\d{1,18})*")
 METADATA = (".zgroup", ".zattrs", ".zarray", ".zmetadata")
@@ -185,13 +185,11 @@ class ArrayFiles:
         if len(index) != len(limits) or any(n >= limit for n, limit in zip(index, limits)):
             return  # a chunk of a series that was shortened is not read
         names = [codec.codec_id for codec in self.codecs]
-        try:
+        with reading(path):
             if "blosc" in names[-2:]:
                 self.compare_header(path, CHECKSUM if names[-1] == "crc32" else 0)
             if decode:
                 self.decode(path)
-        except OSError as error:
-            raise Damaged(path, error.strerror or str(error)) from error
 
     def compare_header(self, path: Path, begin: int):
         """Compare the length of a file with what its header, which begins at a byte, says."""

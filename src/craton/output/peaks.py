@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.core.peaks import COMPONENTS, quantities_of
-from craton.errors import ResourceError
+from craton.integrity import writing
 from craton.output.arrays import consolidate, write_dataset
 from craton.output.dataset import cf_dataset, coordinate_attributes, global_attributes
 
@@ -121,13 +121,11 @@ def write(maps, root):
     ResourceError
         The disk is full.
     """
-    try:
+    with writing(f"maps of peaks to {root}"):
         for name, array in maps.items():
             write_dataset(root, array, f"peaks/{name}", array.data_vars)
         if maps:
             consolidate(root, *(f"peaks/{name}" for name in maps))
-    except OSError as error:
-        raise ResourceError(f"could not write maps of peaks to {root}: {error.strerror or error}") from error
 
 
 def read(out):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.errors import ResourceError
+from craton.integrity import writing
 from craton.io.regular import check, refuse_swollen
 from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_whole
 from craton.output.inspection import named_damage
@@ -74,11 +74,8 @@ class RecordingWriter:
         ResourceError
             The disk is full.
         """
-        try:
+        with writing(f'the recording "{name}" to {self.path}'):
             self.arrays[name][first : first + len(block)] = block
-        except OSError as error:
-            reason = error.strerror or error
-            raise ResourceError(f'could not write the recording "{name}" to {self.path}: {reason}') from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,13 @@ import os
 import re
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.integrity import writing
 from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_dataset
 from craton.output.dataset import cf_dataset, of_fibres, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
@@ -230,15 +232,20 @@ def write_shot(path, number, dataset, along=None):
     ResourceError
         The store cannot be seen or written from here.
     """
-    try:
+    with writing(f"to {path}"), seen_here(path):
         group = open_group(path, "r+")
         for part, written in ((group, dataset), *([] if along is None else [(group[FIBRES], along)])):
             for name, variable in written.data_vars.items():
                 part[name][number] = variable.values[..., : part[name].shape[-1]]
+
+
+@contextmanager
+def seen_here(path):
+    """Inside, a file of a survey that is not there is one that this worker does not see."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise ResourceError(f"{path} is not seen here: all workers need the folder OUT under the same name") from error
-    except OSError as error:
-        raise ResourceError(f"could not write to {path}: {error.strerror or error}") from error
 
 
 def _sample_dataset(planned, output, motion, attributes):

@@ -6,13 +6,14 @@ import math
 import os
 import shutil
 import socket
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.integrity import Damaged, read_json, replace_file, sealed
+from craton.integrity import Damaged, read_json, replace_file, sealed, writing
 from craton.io import formats
 from craton.lock import Held, acquire, holder
 from craton.output.arrays import CHUNK_BYTES, ZARR_FORMAT, consolidate, open_group, packed
@@ -116,12 +117,10 @@ def check_out(path, force=False, kind="run"):
     if "\0" in str(path):
         message = "the name of the directory holds a zero byte"
         raise ScenarioError([Problem("-o", message, "choose another name")])
-    try:
+    with _writable(path):
         _check_writable(path)
         check_alone(path)
         _check_contents(path, force, kind)
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def _check_contents(path, force, kind):
@@ -164,9 +163,14 @@ def _being_written(path, held):
     return ScenarioError([Problem("-o", f"{path} is being written by {held.words}", remedy)])
 
 
-def _unwritable(path, error):
-    """Return the error of an OUT in which the system refuses to write."""
-    return ResourceError(f"cannot write to {path}: {error.strerror or error}; choose another directory with -o")
+@contextmanager
+def _writable(path):
+    """Inside, an OUT in which the system refuses to write is a ResourceError."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ResourceError(f"cannot write to {path}: {reason}; choose another directory with -o") from error
 
 
 def _locked(path):
@@ -265,7 +269,7 @@ class Store:
         self.zarr = self.path / RESULT
         self.run = {}
         check_out(self.path, force, kind)
-        try:
+        with _writable(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             self.lock = _locked(self.path)
             try:
@@ -277,8 +281,6 @@ class Store:
             except BaseException:
                 self.release()
                 raise
-        except OSError as error:
-            raise _unwritable(self.path, error) from error
 
     @classmethod
     def again(cls, path, check=None):
@@ -301,10 +303,8 @@ class Store:
         store = cls.__new__(cls)
         store.path = Path(path)
         store.zarr = store.path / RESULT
-        try:
+        with _writable(store.path):
             store.lock = _locked(store.path)
-        except OSError as error:
-            raise _unwritable(store.path, error) from error
         store.run = {
             key: value for key, value in read_run(path).items() if key not in ("ended", "reason", FILES, ARRAYS)
         }
@@ -381,7 +381,7 @@ class Store:
     def _write(self, dataset, target, samples, noun):
         """Write aside, move in, gather the metadata."""
         aside = self.path / ".waveforms.zarr"
-        try:
+        with writing(f"the {noun} to {self.zarr}"):
             _remove(aside)
             how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
             for n, part in enumerate([dataset] if hasattr(dataset, "to_zarr") else dataset):
@@ -392,8 +392,6 @@ class Store:
             _move_in(aside, target)
             open_group(self.zarr, "a")  # which holds a group
             consolidate(self.zarr, *([target.name] if target != self.zarr else []))
-        except OSError as error:
-            raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
 
     def snapshots(self, depth=3):
         """Return a `SnapshotWriter` into this run's result.zarr."""
@@ -473,10 +471,8 @@ def _existing(path):
 
 def _replace(path, text):
     """Write `text` to `path` through a temporary file, so that `path` is never half written."""
-    try:
+    with writing(path):
         replace_file(path, text)
-    except OSError as error:
-        raise ResourceError(f"could not write {path}: {error.strerror or error}") from error
 
 
 def _remove(path):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from craton.errors import ResourceError
+from craton.integrity import writing
 
 FOLDER = "shots"
 STATES = ("finished", "failed")
@@ -57,18 +57,14 @@ class ShotLog:
         ResourceError
             OUT cannot be seen or written from here.
         """
-        try:
+        from craton.output.shots import seen_here
+
+        with writing(f"to {self.folder}"), seen_here(self.folder.parent):
             self.outcome.unlink(missing_ok=True)
             with open(self.path, "a+", encoding="utf-8", errors="replace") as file:
                 file.seek(0)
                 attempt = 1 + sum(line.endswith(f" of {start}\n") for line in file)
                 file.write(f"{now()} on {socket.gethostname()}:{os.getpid()} attempt {attempt} of {start}\n")
-        except FileNotFoundError as error:
-            raise ResourceError(
-                f"{self.folder.parent} is not seen here: all workers need the folder OUT under the same name"
-            ) from error
-        except OSError as error:
-            raise ResourceError(f"could not write to {self.folder}: {error.strerror or error}") from error
         return attempt
 
     def finished(self, start):

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError, exit_code
 from craton.shots.log import FOLDER, clear, now, outcomes_in
-from craton.shots.survey import prepare, single, together
+from craton.shots.survey import prepare, scenario_of, single, together
 from craton.shots.task import COMPARED, NEEDED, forget, forget_beside, run_shot
 
 
@@ -269,15 +269,8 @@ def run_survey(scenarios, out, workers=None, client=None, force=False, progress=
     CratonError
         See `run`; ComputationError at the end where shots failed, the others are in `out`.
     """
-    from craton.api import load
-
     if isinstance(scenarios, dict):
-        surveys = {
-            name: single(name, source if hasattr(source, "method") else load(source), snapshots)
-            for name, source in scenarios.items()
-        }
-        survey = together(surveys)
+        survey = together({n: single(n, scenario_of(source), snapshots) for n, source in scenarios.items()})
     else:
-        source = scenarios if hasattr(scenarios, "method") else load(scenarios)
-        survey = prepare(source, snapshots)
+        survey = prepare(scenario_of(scenarios), snapshots)
     return run(survey, out, workers, client, force, progress, ranks).finished()

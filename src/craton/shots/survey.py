@@ -4,6 +4,7 @@ share.
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,6 +138,13 @@ def on_earth(shots):
         return {"origin_time": origins[0]}, coordinates
     about = {"long_name": "origin time, UTC"}
     return {}, coordinates | {"origin_time": ("shot", np.array(origins, dtype=str), about)}
+
+
+def scenario_of(source):
+    """Return a scenario, read where it is given as a path."""
+    from craton.scenario import load
+
+    return load(source) if isinstance(source, str | PathLike) else source
 
 
 def prepare(scenario, snapshots=False):

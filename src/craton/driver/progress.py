@@ -13,11 +13,10 @@ from craton.text import duration, interactions, rate
 
 PATIENCE = 2.0  # s: sums that take less show no lines
 EVERY = 0.2  # s between two versions of a bar in a notebook
+Report = AbstractContextManager[Callable[[int], None] | None]
 
 
-def progress_bar(
-    steps: int, points: int, title: str = "", quiet: bool = False, begun: int = 0
-) -> AbstractContextManager[Callable[[int], None] | None]:
+def progress_bar(steps: int, points: int, title: str = "", quiet: bool = False, begun: int = 0) -> Report:
     """Open a function that takes the number of steps done, `begun` of them before; None where it is to be quiet.
 
     Without a bar it prints a line every tenth of the run.
@@ -27,9 +26,7 @@ def progress_bar(
     return _progress(steps, title or "time steps", lambda done, seconds: rate(done * points, seconds), "steps", begun)
 
 
-def progress_of_sweep(
-    pairs: int, title: str = "gravity", quiet: bool = False
-) -> AbstractContextManager[Callable[[int], None] | None]:
+def progress_of_sweep(pairs: int, title: str = "gravity", quiet: bool = False) -> Report:
     """Open a function that takes the number of interactions done; without a bar it prints a line every tenth, after two
     seconds.
     """

@@ -4,6 +4,7 @@ computation, what is kept.
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,11 +185,8 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
 
     if devices is not None and devices > 1 and comm is None:
         shown = [progress] + [False] * (devices - 1)
-
-        def run_rank(member):
-            return run(scenario, device, out, force, shown[member.rank], member, warn=warn, observers=observers)
-
-        return spawn(devices, run_rank)[0]
+        work = partial(run, scenario, device, out, force, warn=warn, observers=observers)
+        return spawn(devices, lambda one: work(shown[one.rank], one))[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)

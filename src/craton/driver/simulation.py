@@ -47,9 +47,7 @@ class MediumRuns:
         self.machine = driver.choose_machine(scenario, self.plan, self._comm, device)
         self._arrays, self._filled_for = {}, None
 
-    def compute(
-        self, scenario: Any, progress: bool = False, series: Callable | None = None, writer: Any = None
-    ) -> Result:
+    def compute(self, scenario, progress: bool = False, series: Callable | None = None, writer: Any = None) -> Result:
         """Run a scenario of this medium, with the domain, model, times and run of the first, in memory; the bits are those
         of `craton.run`.
 

@@ -2,16 +2,31 @@
 kept of it.
 """
 
+import logging
 import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from craton.backends import cpu
 from craton.backends.base import Machine
+from craton.comm import agreed, broadcast
+from craton.comm.local import Alone
+from craton.comm.placement import machine as machine_of
+from craton.comm.placement import place
 from craton.driver.job import Job
+from craton.driver.progress import progress_of_sweep
 from craton.driver.result import Result
+from craton.driver.sweep import Runner
 from craton.errors import ResourceError
+from craton.methods import gravity
+from craton.methods.gravity import accuracy
+from craton.methods.gravity.cost import speed
+from craton.methods.gravity.fields import undefined as undefined_in
+from craton.methods.gravity.shares import share
+from craton.output import store as stores
+from craton.versions import versions
 
 
 def trial(scenario, planned, machine):
@@ -29,9 +44,7 @@ def check_memory(planned, machine, ranks=1):
     ranks : int
         On this host.
     """
-    from craton.backends.cpu import host_memory
-
-    (free, _), (host, _) = machine.memory(), host_memory()
+    (free, _), (host, _) = machine.memory(), cpu.host_memory()
     for needed, there, what, where in (
         (planned.nbytes * ranks, host, f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}", "on this host"),
         (planned.tile_nbytes, free, "a tile of prisms and points", f"on {machine.describe()}"),
@@ -45,18 +58,14 @@ def check_memory(planned, machine, ranks=1):
 
 def check_disk(job: Job) -> None:
     """Refuse a directory that cannot be written to or has too little space."""
-    from craton.output.store import check_out, check_space
-
-    check_out(job.out, job.force)
-    check_space(job.out, 8 * len(job.plan.problem.fields) * job.plan.problem.points.shape[1])
+    stores.check_out(job.out, job.force)
+    stores.check_space(job.out, 8 * len(job.plan.problem.fields) * job.plan.problem.points.shape[1])
 
 
 def prepare(job: Job) -> Machine:
     """Return the machine; refuse an algorithm that was asked for and does not apply."""
-    from craton.methods.gravity import chosen
-
     if job.comm.rank == 0:
-        chosen(job.plan, job.machine)
+        gravity.chosen(job.plan, job.machine)
     return job.machine
 
 
@@ -67,11 +76,6 @@ def facts(plan):
 
 def compute(job: Job, machine: Machine, store: Any = None) -> Result:
     """Compute the fields of a plan and return the Result, the same on every rank."""
-    import logging
-
-    from craton.methods.gravity.fields import undefined as undefined_in
-    from craton.versions import versions
-
     plan = job.plan
     values, report = solve(plan.problem, machine, plan.method, progress=job.progress, comm=job.comm)
     undefined = {
@@ -105,16 +109,11 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False, c
     comm : Comm, optional
         Ranks that share the work.
     """
-    from craton.comm import agreed
-    from craton.comm.local import Alone
-    from craton.comm.placement import machine as on
-    from craton.comm.placement import place
-
     comm = comm or Alone()
     machine, here = device, place(comm)
     if isinstance(device, str):
         with agreed(comm):
-            machine = on(device, comm, here, threads)
+            machine = machine_of(device, comm, here, threads)
     begin, decision = time.perf_counter(), decide(problem, machine, method, comm)
     values, error = summed(problem, decision["method"], machine, comm, progress)
     spent = time.perf_counter() - begin
@@ -133,9 +132,6 @@ def decide(problem, machine, method, comm):
     """Return the method that all ranks take, why, and what each would cost one rank: rank 0 looks
     at the whole problem.
     """
-    from craton.comm import agreed, broadcast
-    from craton.methods import gravity
-
     decision = None
     with agreed(comm):
         if comm.rank == 0:
@@ -152,14 +148,6 @@ def summed(problem, name, machine, comm, progress):
     """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their
     shares of it; and their errors.
     """
-    from craton.comm import broadcast
-    from craton.driver.progress import progress_of_sweep
-    from craton.driver.sweep import Runner
-    from craton.methods import gravity
-    from craton.methods.gravity import accuracy
-    from craton.methods.gravity.cost import speed
-    from craton.methods.gravity.shares import share
-
     rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
     mine, places = share(problem, name, rates, comm.rank, comm.size)
     values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}

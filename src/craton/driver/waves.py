@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from craton.backends import cpu
 from craton.backends.base import Program
 from craton.comm import Comm, agreed
 from craton.comm.halos import connect
@@ -27,9 +28,12 @@ from craton.driver.observers.snapshots import Snapshots
 from craton.driver.progress import Progress, progress_bar
 from craton.driver.records import opened, write_records
 from craton.driver.result import Result
+from craton.driver.trial import parts_to_time, step_seconds
 from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
 from craton.methods import METHODS
 from craton.output import peaks
+from craton.output import store as stores
+from craton.versions import versions
 
 MESH = "mesh.vtu"
 MANY = 1000  # receivers whose files take long enough to say so
@@ -42,9 +46,7 @@ def check_memory(planned, machine, ranks=1, held=0):
 
     What the plan itself holds is in memory already.
     """
-    from craton.backends.cpu import host_memory
-
-    (free, _), (host, _) = machine.memory(), host_memory()
+    (free, _), (host, _) = machine.memory(), cpu.host_memory()
     needed, record = planned.nbytes - held, planned.record_memory if planned.rank == 0 else 0
     pictures = planned.snapshot_memory * ranks
     if machine.shares_host_memory:
@@ -67,8 +69,6 @@ def trial(scenario, planned, machine):
     """Return the seconds of a time step, measured, of a large grid on a part of it; None on a
     machine where compiling alone would take longer than a guess is worth.
     """
-    from craton.driver.trial import parts_to_time, step_seconds
-
     if not machine.shares_host_memory:
         return None
     count = parts_to_time(planned)
@@ -106,12 +106,10 @@ def check_disk(job: Job) -> None:
     """Refuse a directory that cannot be written to or has too little space, for three checkpoints
     as well where they are asked for: two are retained while another one is written.
     """
-    from craton.output.store import check_out, check_space
-
     plan = job.plan
     state = 3 * plan.totals.state_bytes if job.scenario.run.checkpoint else 0
-    check_out(job.out, job.force)
-    check_space(
+    stores.check_out(job.out, job.force)
+    stores.check_space(
         job.out,
         plan.record_bytes * (plan.record_bytes > RECORD_IN_MEMORY)
         + written_bytes(job.scenario, plan)
@@ -154,13 +152,12 @@ def compute(job: Job, program: Program, store: Any = None) -> Result:
 
 def in_memory(job: Job, program: Program) -> Result:
     """Run the time loop with its snapshots in memory, where one rank takes them and they fit."""
-    from craton.backends.cpu import host_memory
     from craton.output.snapshots import SnapshotMemory
 
     series, log = program.plan.snapshots, logging.getLogger("craton")
     if program.plan.recordings and job.comm.rank == 0:
         log.warning("recordings are not taken: give out=")
-    nbytes, (free, _) = sum(f.nbytes for f in series), host_memory()
+    nbytes, (free, _) = sum(f.nbytes for f in series), cpu.host_memory()
     reason = "they are taken by one rank, or with a folder" if job.comm.size > 1 else ""
     if nbytes > SNAPSHOT_SHARE * free:
         reason = f"they need {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; give out="
@@ -178,9 +175,8 @@ def in_memory(job: Job, program: Program) -> Result:
 def in_folder(job: Job, program: Program, store: Any) -> Result:
     """Run the time loop with what it writes as it goes: every rank its part of the snapshots."""
     from craton.output.snapshots import SnapshotWriter
-    from craton.output.store import RESULT
 
-    path, films = Path(job.out) / RESULT, films_of(job)
+    path, films = Path(job.out) / stores.RESULT, films_of(job)
     with ExitStack() as ending:
         writer = SnapshotWriter(path)
         ending.callback(writer.close, last=job.comm.rank == 0)
@@ -281,8 +277,6 @@ def left(checkpoints: Observer, step: int, program: Program, error: Interrupted)
 
 def timings(program: Program, clock: Clock, end: float, comm: Comm) -> dict[str, Any]:
     """Return what run.json says of the run: compile and first step apart from steady steps."""
-    from craton.versions import versions
-
     planned, machine, points = program.plan, program.backend, program.plan.totals.points
     first, steady = clock.first or end, clock.done - clock.begun - 1
     rate = steady * points / (end - first) if steady > 0 and end > first else 0.0

@@ -16,10 +16,6 @@ from craton.shots.log import ShotLog
 COMPARED = ("craton", "numpy")
 # what a shot imports beyond what the survey has imported when its workers begin
 NEEDED = (
-    "craton.backends.cpu",
-    "craton.comm.halos",
-    "craton.driver.march",
-    "craton.driver.progress",
     "craton.driver.simulation",
     "craton.driver.waves",
     "craton.output.shots",

@@ -28,10 +28,11 @@ COST = 20  # the interval is at least that many times what the last writing took
 class Drain(Observer):
     """Fetches the rows of a ring (slots, columns) of all ranks; `write(first, rows)` takes them on rank 0.
 
-    `source` says which array of the machine, its slots and precision, and how the columns of the ranks are joined:
-    a `craton.core.recording.Recording` or a `Ring`. `fetched` counts the rows that were fetched, `steps` those to come.
+    `source` says its slots and precision, and how the columns of the ranks are joined: a plan, or a
+    `craton.core.recording.Recording`. `fetched` counts the rows that were fetched, `steps` all that there will be.
     """
 
+    array: str
     source: Any
     comm: Comm
     steps: int
@@ -51,8 +52,8 @@ class Drain(Observer):
         if step == first:
             return
         rows = np.empty((step - first, 0), source.precision)
-        if source.array in program.arrays:
-            rows = program.host(source.array)[np.arange(first, step) % source.slots]
+        if self.array in program.arrays:
+            rows = program.host(self.array)[np.arange(first, step) % source.slots]
         blocks = self.comm.collect(rows)
         if blocks:
             joined = source.gathering.join_columns(blocks, program.backend) if source.gathering else blocks[0]
@@ -60,27 +61,15 @@ class Drain(Observer):
         self.fetched, self.next = step, min(step + source.slots, self.steps)
 
 
-@dataclass(frozen=True)
-class Ring:
-    """The ring of the receivers' channels."""
-
-    array: str
-    slots: int
-    precision: str
-    gathering: Any
-
-
 class Record(Drain):
     """Samples of all channels, (steps, channels) on rank 0, (steps, 0) on the others."""
 
     def __init__(self, job: Job, program: Program):
         plan = program.plan
-        ring = Ring("record", plan.slots, plan.precision, plan.gathering)
-        super().__init__(ring, job.comm, plan.steps, job.begun, self.put)
+        super().__init__("record", plan, job.comm, plan.steps, job.begun, self.put)
         columns = len(plan.channels) if job.comm.rank == 0 else 0
         self.channels, self.samples = len(plan.channels), space(job.out, (plan.steps, columns), plan.precision)
-        if not self.channels:
-            self.next = plan.steps + 1
+        self.next = self.next if self.channels else plan.steps + 1
         if columns and job.saved:
             self.samples[: job.begun] = job.saved.record
 
@@ -119,7 +108,10 @@ def recordings(job: Job, program: Program, path: Path) -> list[Drain]:
     plan, writer = program.plan, RecordingWriter(path)
     for recording in plan.recordings if job.comm.rank == 0 else ():
         writer.declare(recording, again=job.begun > 0)
-    return [Drain(one, job.comm, plan.steps, job.begun, partial(writer.write, one.name)) for one in plan.recordings]
+    return [
+        Drain(one.array, one, job.comm, plan.steps, job.begun, partial(writer.write, one.name))
+        for one in plan.recordings
+    ]
 
 
 class Waveforms(Observer):

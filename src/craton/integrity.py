@@ -34,12 +34,12 @@ def reading(path):
 
 
 @contextmanager
-def writing(what, hint=""):
-    """Inside, what the system cannot write is a ResourceError: `what` could not be written, and why."""
+def writing(noun, hint=""):
+    """Inside, what the system cannot write is a ResourceError: `noun` could not be written, and why."""
     try:
         yield
     except OSError as error:
-        raise ResourceError(f"could not write {what}: {error.strerror or error}{hint}") from error
+        raise ResourceError(f"could not write {noun}: {error.strerror or error}{hint}") from error
 
 
 def sealed(fields):

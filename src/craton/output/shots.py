@@ -232,7 +232,7 @@ def write_shot(path, number, dataset, along=None):
     ResourceError
         The store cannot be seen or written from here.
     """
-    with writing(f"to {path}"), seen_here(path):
+    with writing(f"to {path}"), shared_folder(path):
         group = open_group(path, "r+")
         for part, written in ((group, dataset), *([] if along is None else [(group[FIBRES], along)])):
             for name, variable in written.data_vars.items():
@@ -240,7 +240,7 @@ def write_shot(path, number, dataset, along=None):
 
 
 @contextmanager
-def seen_here(path):
+def shared_folder(path):
     """Inside, a file of a survey that is not there is one that this worker does not see."""
     try:
         yield

@@ -57,9 +57,9 @@ class ShotLog:
         ResourceError
             OUT cannot be seen or written from here.
         """
-        from craton.output.shots import seen_here
+        from craton.output.shots import shared_folder
 
-        with writing(f"to {self.folder}"), seen_here(self.folder.parent):
+        with writing(f"to {self.folder}"), shared_folder(self.folder.parent):
             self.outcome.unlink(missing_ok=True)
             with open(self.path, "a+", encoding="utf-8", errors="replace") as file:
                 file.seek(0)

@@ -143,7 +143,7 @@ def build(rupture, name, places, medium) -> FiniteFault:
     subfault, component = np.nonzero(count)
     if not len(subfault):
         raise ValueError("no subfault slips")
-    tensors = _tensors(rupture, subfault, component, *_moduli(rupture, medium(points)))
+    tensors = _tensors(rupture, subfault, component, *medium(points))
     turn = places.rotation(rupture.longitude, rupture.latitude)[subfault]
     fault = FiniteFault(
         name,
@@ -167,20 +167,12 @@ def build(rupture, name, places, medium) -> FiniteFault:
     return replace(fault, warnings=(f"{words}; the slip rates are used",))
 
 
-def _moduli(rupture, medium):
-    """lambda and mu at the subfaults, Pa: mu by the file's vs and density where it has them, the
-    rest by the model.
+def _tensors(rupture, subfault, component, vp, vs, rho):
+    """Return moment tensors per slip, (n, 3, 3), N, true east-north-up: shear along and across rake, opening (Aki &
+    Richards 2002, eq. 3.22); mu by the file's vs and density where it has them, the rest by the model.
     """
-    vp, vs, rho = medium
     stated = np.isfinite(rupture.vs * rupture.density)
-    lam = rho * (vp**2 - 2 * vs**2)
-    return lam, np.where(stated, rupture.density * rupture.vs**2, rho * vs**2)
-
-
-def _tensors(rupture, subfault, component, lam, mu):
-    """Moment tensors per slip, (n, 3, 3), true east-north-up: shear along and across rake, opening
-    (Aki & Richards 2002, eq. 3.22).
-    """
+    lam, mu = rho * (vp**2 - 2 * vs**2), np.where(stated, rupture.density * rupture.vs**2, rho * vs**2)
     normal, along, up_dip = plane_axes(rupture.strike, rupture.dip)
     rake = np.radians(rupture.rake)[subfault] + np.where(component == 1, np.pi / 2, 0.0)
     normal = normal[subfault]

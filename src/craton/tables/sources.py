@@ -233,28 +233,18 @@ class MomentTensor(_Source):
     def _problems(self):
         yield from super()._problems()
         names = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
-        problems = _tensor_problems if self.tensor is not None else _double_couple_problems
-        yield from problems(names)
-
-
-def _tensor_problems(names):
-    remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
-    for name in names:
-        message = f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism"
-        yield name, message, remedy
-
-
-def _double_couple_problems(names):
-    for name in _MECHANISM:
-        if name not in names:
+        for name in names if self.tensor is not None else ():
+            message = f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism"
+            yield name, message, "leave out tensor, or strike, dip, rake, moment and magnitude"
+        if self.tensor is not None:
+            return
+        for name in [name for name in _MECHANISM if name not in names]:
             remedy = f"write {name} = 0  # deg; or give tensor = {{ xy = 1e18 }}"
             yield name, f"missing: the {name} of the double couple", remedy
-    sizes = [name for name in ("moment", "magnitude") if name in names]
-    if not sizes:
-        remedy = "write moment = 1e18  # N m; or magnitude = 5.9"
-        yield "moment", "missing: the size of the source", remedy
-    elif len(sizes) == 2:
-        yield "magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"
+        if self.moment is None and self.magnitude is None:
+            yield "moment", "missing: the size of the source", "write moment = 1e18  # N m; or magnitude = 5.9"
+        elif self.moment is not None and self.magnitude is not None:
+            yield "magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"
 
 
 class Explosion(_Source):

@@ -181,7 +181,7 @@ def test_large_grids_are_timed_on_a_part_and_no_more_steps_than_the_run_takes(mo
     scenario, machine, seconds, timed = loads(TEXT), CPU(threads=1), trial.step_seconds, []
     planned = run.plan(scenario)
     monkeypatch.setattr(trial, "LARGEST", planned.nbytes // 3)
-    monkeypatch.setattr(trial, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1])
+    monkeypatch.setattr(waves, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1])
     assert waves.trial(scenario, planned, machine) == pytest.approx(1e-9 * planned.points)
     (part,) = timed
     assert part.nbytes < planned.nbytes / 2 and not part.subdomain.neighbours

@@ -35,7 +35,7 @@ OBSERVED = [
 # options of a problem: (options, words)
 OPTIONS = [
     ({"misfit": "l3"}, ["no misfit 'l3'", "travel_time"]),
-    ({"misfit": None}, ["no misfit None", "    choose one of l2"]),
+    ({"misfit": None}, ["no misfit None", "    -> choose one of l2"]),
     ({"parameters": ("vp", "mu")}, ["vp, mu are not", "ip, is, rho"]),
     ({"parameters": "vp"}, ["'vp' is a text", '("vp",)']),
     ({"every": 0}, ["every", "0 is no number"]),

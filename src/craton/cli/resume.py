@@ -4,7 +4,6 @@ from pathlib import Path
 
 from craton.cli.options import Debug, Oversubscribe, Quiet, Where, argument, option
 from craton.cli.run import check_cores, ended_by_signal, interruptions, on_all, reported, together
-from craton.driver.job import Job
 
 
 def resume(
@@ -47,6 +46,7 @@ def resume(
 def resume_rank(out, device, quiet, comm):
     """Run on this rank; rank 0 writes and prints."""
     from craton.driver import run as driver
+    from craton.driver.job import Job
     from craton.memory import give_back_freed
 
     give_back_freed()

@@ -3,12 +3,15 @@
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from craton.cli.check import checked, refuse, warn
 from craton.cli.failures import OnRanks
 from craton.cli.options import Debug, File, Force, Oversubscribe, Quiet, Set, Where, changes, option, target
-from craton.driver.job import Job
 from craton.errors import ComputationError, CratonError, Ended, Interrupted
+
+if TYPE_CHECKING:
+    from craton.driver.job import Job
 
 RESUMABLE, NOT_RESUMABLE = 75, 130  # exit codes of interruptions
 MOST_RANKS_OF_A_CORE = 4
@@ -122,6 +125,7 @@ def run_rank(file, overrides, out, force, quiet, comm):
     """Run on this rank; rank 0 writes and prints."""
     from craton.comm import agreed
     from craton.driver import run as driver
+    from craton.driver.job import Job
     from craton.memory import give_back_freed
 
     give_back_freed()
@@ -136,7 +140,7 @@ def run_rank(file, overrides, out, force, quiet, comm):
     reported(Job(scenario, planned, machine, comm, out, force, progress=comm.rank == 0 and not quiet))
 
 
-def reported(job: Job, note: str = "") -> None:
+def reported(job: "Job", note: str = "") -> None:
     """Run a job; where it shows its progress, say before what will be computed, and then what came of it."""
     from craton.comm import agreed
     from craton.driver.run import run_into

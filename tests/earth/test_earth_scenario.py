@@ -20,6 +20,7 @@ from craton.io.contents import moment_tensor
 from craton.methods.spectral_element.mesh import counting
 from craton.model.globe import earth_chunk
 from craton.model.mesh import numbering
+from craton.report.runs import Run
 from craton.scenario import dumps, loads, reads
 from craton.survey import globe, source_files, sources
 
@@ -154,8 +155,8 @@ def test_run_leaves_a_map_and_stations(tmp_path):
     (tmp_path / "simple.nd").write_text(SIMPLE)
     scenario = loads(changed(COARSE, (PLAIN, f'kind = "radial"\nfile = "{tmp_path / "simple.nd"}"')))
     craton.run(scenario, device="cpu", out=tmp_path / "out", progress=False)
-    assert report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000
-    assert (tmp_path / "out" / "map.png").exists()
+    assert report.plot(Run(tmp_path / "out"), "section").stat().st_size > 10_000
+    assert report.plot(Run(tmp_path / "out"), "map").exists()
     station = obspy.read_inventory(str(tmp_path / "out" / "stations.xml"))[0][0]
     assert (station.latitude, station.longitude) == pytest.approx((-13, -65))
 

@@ -110,7 +110,7 @@ def agreed(comm):
 
     One on which all have agreed before passes through.
     """
-    error = None
+    error: Exception | None = None
     try:
         yield
     except CratonError as failure:

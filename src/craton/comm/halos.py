@@ -77,7 +77,7 @@ class OnDevice:
         Two ranks have one GPU, or the GPUs cannot reach each other.
     """
 
-    name, waited = "NCCL", 0.0
+    name = "NCCL"
 
     def __init__(self, program, comm):
         self.machine, self.arrays, self.cupy = program.backend, program.arrays, program.backend.cupy
@@ -97,6 +97,8 @@ class OnDevice:
         self.types[np.dtype(np.int64)] = nccl.NCCL_INT64
         identity = comm.gather(nccl.get_unique_id() if comm.rank == 0 else None)[0]
         self.group = nccl.NcclCommunicator(comm.size, identity, comm.rank)
+
+    waited = property(lambda self: 0.0)  # s: the host never waits for messages
 
     def start(self, shared):
         """Queue packing and all that follows behind the work done so far."""

@@ -220,7 +220,7 @@ class MeshRank:
             np.concatenate([self.arrays[f"{f}_{part}"] for f in families]) for part in ("numbers", "centres")
         )
         rows = np.arange(len(numbers)) if rows is None else rows
-        return Rows(numbers, rows, *[numbers >= 0] * 2, centres)
+        return Rows(numbers, rows, numbers >= 0, numbers >= 0, centres)
 
     def points(self, field, table=None):
         """Return the Rows of the points of a field, or of those of a table of points, by element."""

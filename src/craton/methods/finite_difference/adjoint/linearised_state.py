@@ -245,12 +245,11 @@ class State:
         )
 
     def _without_modulus(self, index, weight):
-        """Return True where rows of one shear stress act on points that have none."""
-        index, weight = index[weight != 0], weight[weight != 0]
-        if not len(index):
-            return False
-        field = self.d.fields[(index[0] + self.d.layout.first) // self.d.layout.field]
-        return field not in self.d.normal and (self.medium.of_sources((index, weight))[1] == 0).any()
+        """Return True where a shear stress acts on points that have none."""
+        d, acting = self.d, weight != 0
+        fields = (index + d.layout.first) // d.layout.field
+        shear = (acting & (fields == n) for n in np.unique(fields) if d.fields[n] not in d.normal)
+        return any((self.medium.of_sources((index[rows], weight[rows]))[1] == 0).any() for rows in shear)
 
     def by_sources(self, kind, taps):
         """Return what the misfit changes by with the forces or moments.

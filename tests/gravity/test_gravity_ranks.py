@@ -172,7 +172,9 @@ def test_bad_input_is_refused_on_every_rank():
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):
-    lines = lambda _, total, *more: nullcontext(lambda done, text: print(f"{done} of {total}", file=sys.stderr))  # noqa: E731
+    def lines(_, total, *more):
+        return nullcontext(lambda done, text: print(f"{done} of {total}", file=sys.stderr))
+
     monkeypatch.setattr(progress, "_bar", lines)
     together(3, asked(), "direct", progress=True)
     shown = capfd.readouterr().err.splitlines()

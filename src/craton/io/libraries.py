@@ -70,7 +70,7 @@ def read_with_obspy(path, form: str, reader: str):
 def has_obspy(path) -> bool:
     """Whether ObsPy is installed; where it is not, the log says which file is not written."""
     try:
-        import obspy  # noqa: F401
+        import_module("obspy")
     except ImportError:
         message = "ObsPy is not installed, so %s was not written; install it with: pip install 'craton[seis]'"
         logging.getLogger("craton").warning(message, path)

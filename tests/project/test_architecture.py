@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from paths import PACKAGE, SRC
 from tree import FILES, texts, trees, walked
+from walk import walked_through
 
 import craton
 from craton.backends import BACKENDS, base
@@ -134,6 +135,13 @@ def test_layers_are_known_and_imports_run_one_way():
 def test_files_import_each_other_in_no_circle():
     """Within functions, too, where Python allows it."""
     assert not circles({name: files_imported(path, trees()[path], True) for name, path in MODULES.items()})
+
+
+@pytest.mark.parametrize("method", ["finite_difference", "spectral_element"])
+def test_the_scenario_stops_early(method):
+    """85 stays in 21 rooms before `Space` (900b3e1, elements), 40 in 20 at most."""
+    stays = walked_through({name: trees()[path] for name, path in MODULES.items()}, method)
+    assert len(stays) <= 20 and len(set(stays)) <= 8 and f"craton.methods.{method}.build" in stays, stays
 
 
 def test_readers_of_imports_and_circles_see_them():

@@ -4,7 +4,7 @@ usage: python3 -m bench physics [PART ...] [--out FILE.json] [--device cuda|cpu]
 
 bar, steps, lamb, far (physics_h200): the thin bar between CPMLs, 100,000 steps of a small grid, Lamb's problem, the full space to 20
 wavelengths. layered (fd_h200_checks): two layers at 100 m. quality (rheology_h200): full spaces of constant Q. stability (stability_h200):
-every row of `craton validate stability`; --set form=full|standard|quick method=fd|sem shape=space|slice|P-SV, --only NAME, --steps N.
+every row of bench/long_run_rows.toml; --set form=full|standard|quick method=fd|sem shape=space|slice|P-SV, --only NAME, --steps N.
 times, bolivia (earth_*): arrivals in a chunk of the Earth against TauP, --set sigma=5; the Bolivia earthquake, --set period=30.
 With --set table=new it makes earth_times.json anew (needs ObsPy).
 
@@ -20,6 +20,7 @@ import time
 import numpy as np
 
 from bench.harness import HERE, tables
+from bench.long_runs import QUICK, ROWS, stability
 from craton import api, validation
 from craton.backends import backend
 from craton.driver import waves
@@ -28,7 +29,6 @@ from craton.scenario import Scenario
 from craton.validation import CASES, absorbing
 from craton.validation.compare import misfit, row
 from craton.validation.exact.constant_q import constant_q
-from craton.validation.stability import QUICK, ROWS, stability
 
 STEPS, GRID = 100_000, 32  # of the small grid: steps, points along each axis
 MODELS = {
@@ -138,7 +138,7 @@ def errors(found, wanted, times):
 
 
 def long_runs(report):
-    """Rows of `craton validate stability`; one that cannot be computed says why."""
+    """Rows of long runs; one that cannot be computed says why."""
     options = report.options
     form, method = report.setting("form", "full"), report.setting("method", "all")
     shape = report.setting("shape", "") or None

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from math import pi, sqrt
 
+import benchscript
 import fdstepcase
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from fdcase import RIGID, box, cases, explosion, force, moment_tensor, ricker
 from craton.comm.local import Alone
 from craton.methods.finite_difference.equations import boundaries
 from craton.methods.finite_difference.equations.closure import closure, operators, taylor
-from craton.validation import CASES, merged, stability_cases
+from craton.validation import CASES, merged
 from craton.validation.reflection import Incidence, measured
-from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability
+
+LONG = benchscript.load("long_runs")
 
 # --- the limit of the step ---------------------------------------------------------------------------------------------------------------
 
@@ -197,21 +199,21 @@ SLOW = ("a1", "plate", "order-6", "thickness-5", "shifted", "plane-sh")
 LEFT = {"peak": 1e-6, "hills": 1e-6, "hills-water": 1e-4}
 
 
-@pytest.mark.parametrize("name", cases(SHORT, *(name for name in QUICK if name not in SHORT)))
+@pytest.mark.parametrize("name", cases(SHORT, *(name for name in LONG.QUICK if name not in SHORT)))
 def test_nothing_grows(name, monkeypatch):
     """Planes and thin slices, as in the table's quick form, but for A1 at the sides, of which plans warn: 8e-4 at 16,000 steps."""
     for of_row, elements in ELEMENTS.items():
         if name.startswith(f"sem-{of_row}-"):
-            monkeypatch.setitem(ROWS, name, replace(ROWS[name], elements=elements))
+            monkeypatch.setitem(LONG.ROWS, name, replace(LONG.ROWS[name], elements=elements))
     steps = 20_000 if name in SLOW or "water" in name else {"ranks": 8000, "sem": 1500}.get(name.split("-")[0], 10_000)
-    (row,) = stability({"form": "quick", "names": [name], "steps": steps}, "cpu")
+    (row,) = LONG.stability({"form": "quick", "names": [name], "steps": steps}, "cpu")
     assert row["passed"] == (name != "a1"), row  # so that a cure is noticed
     assert row["late"] < LEFT.get(name, np.inf), row
 
 
 def small(**tables):
     """A plane of rock, 40 x 30 points."""
-    model, source = stability_cases.DATA["models"]["rock"], explosion([10, -300], ricker(5), 1e13)
+    model, source = LONG.cases.DATA["models"]["rock"], explosion([10, -300], ricker(5), 1e13)
     return box([1000, 750], 25, model, source, 1.0, origin=[-500, -750], **tables)
 
 
@@ -223,29 +225,29 @@ def test_nothing_grows_in_space(faces):
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     source, faces = moment_tensor([911, 960, -730], tensor, ricker(3, 0.4)), {"cpml": {"thickness": 5}, **faces}
     time = {"duration": 1, "start": 0, "step": 0.0075}
-    measures = measure(box([1900] * 3, 100, model, source, 1, boundaries=faces, time=time), 5000, "cpu")
+    measures = LONG.measure(box([1900] * 3, 100, model, source, 1, boundaries=faces, time=time), 5000, "cpu")
     assert measures["ratio"] <= measures["half_ratio"] <= 1e-4
 
 
 def test_a_basin_at_the_layers_grows_only_where_they_stretch_without_bound(monkeypatch):
     """A basin of Vs 250 in Vs 2000 up to the layers: the mode at 3 Vs / 4 H = 1.9 Hz, backward there: 0.4 decades in 1,000 steps."""
     body = {"shape": "box", "min": [-300, -1e4, -100], "max": [200, 1e4, 0], "vp": 1500, "vs": 250, "rho": 1700}
-    model, faces = stability_cases.DATA["models"]["rock"] | {"anomalies": [body]}, {"cpml": {"thickness": 8}}
+    model, faces = LONG.cases.DATA["models"]["rock"] | {"anomalies": [body]}, {"cpml": {"thickness": 8}}
     source = force([60, 0], [0, -1e6], ricker(3))
     basin = box([800, 600], 25, model, source, 1.0, origin=[-400, -600], boundaries=faces)
-    measures = measure(basin, 8000, "cpu")
+    measures = LONG.measure(basin, 8000, "cpu")
     assert not measures["grows"] and measures["rise"] < 0.8
     monkeypatch.setattr(boundaries, "greatest_stretch", lambda d: np.inf)
-    measures = measure(basin, 8000, "cpu")
+    measures = LONG.measure(basin, 8000, "cpu")
     assert measures["grows"] and measures["rise"] > 3
 
 
 def test_what_stays_and_what_leaves_is_seen():
     """Between rigid faces nothing leaves."""
-    measures = measure(small(boundaries=RIGID), 2000, "cpu")
+    measures = LONG.measure(small(boundaries=RIGID), 2000, "cpu")
     assert 0.05 < measures["ratio"] < 1.5 and 0.05 < measures["half_ratio"] < 1.5 and measures["diverged"] is None
     assert measures["steps"][-1] == 2000 and len(measures["steps"]) == len(measures["velocity"])
-    measures = measure(small(boundaries={"top": "cpml"}), 2000, "cpu")
+    measures = LONG.measure(small(boundaries={"top": "cpml"}), 2000, "cpu")
     assert measures["ratio"] < 1e-5 < 0.1 < measures["peak"] / measures["velocity"].max() <= 1
 
 
@@ -265,36 +267,36 @@ class Growing:
 def test_what_grows_ends_the_run():
     """A thousand times the peak of the beginning (400 steps): 694 steps later, seen within 100; what is not finite, at once."""
     program = Growing()
-    watch = Watch(program, Alone(), 40_000)
-    with pytest.raises(Diverged):
+    watch = LONG.Watch(program, Alone(), 40_000)
+    with pytest.raises(LONG.Diverged):
         for step in range(3000):
             program.arrays["vz"] *= 1.01
             if watch.due(step):
                 watch.see(step, program)
     assert 1094 <= watch.steps[-1] <= 1200
-    watch = Watch(program, Alone(), 40_000)
+    watch = LONG.Watch(program, Alone(), 40_000)
     program.arrays["vx"][2] = np.nan
-    with pytest.raises(Diverged):
+    with pytest.raises(LONG.Diverged):
         watch.see(10, program)
 
 
 def test_ranks_see_the_same():
     """The largest value of all ranks."""
-    alone, shared = (measure(small(run={"threads": 1, "grid": (2, 1, 1)}), 300, "cpu", ranks=n) for n in (1, 2))
+    alone, shared = (LONG.measure(small(run={"threads": 1, "grid": (2, 1, 1)}), 300, "cpu", ranks=n) for n in (1, 2))
     assert np.array_equal(alone["velocity"], shared["velocity"])
 
 
 def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
     """The middle of a wide box is the small one: same points, same source; its width about four times."""
-    row = ROWS["soft-top"]
+    row = LONG.ROWS["soft-top"]
     narrow, wide = (row.scenario(tmp_path, "P-SV", n) for n in (1, 4))
     assert narrow.source == wide.source and narrow.domain.spacing == wide.domain.spacing
     offset = (narrow.domain.origin[0] - wide.domain.origin[0]) / narrow.domain.spacing
     assert offset == round(offset) and wide.domain.size[0] / narrow.domain.size[0] == pytest.approx(4, rel=0.02)
-    (measures,) = stability({"form": "quick", "names": ["soft-top"], "steps": 400}, "cpu")
-    assert measures["until"] > 1 and measures["trapped"] > 1e-4 and measures["limit"] == TRAPPED
-    assert list(FORMS) == ["quick", "standard", "full"] and set(QUICK) <= set(ROWS)
-    assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())
+    (measures,) = LONG.stability({"form": "quick", "names": ["soft-top"], "steps": 400}, "cpu")
+    assert measures["until"] > 1 and measures["trapped"] > 1e-4 and measures["limit"] == LONG.TRAPPED
+    assert list(LONG.FORMS) == ["quick", "standard", "full"] and set(LONG.QUICK) <= set(LONG.ROWS)
+    assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in LONG.FORMS.values())
 
 
 @pytest.mark.parametrize("wave", cases(["P", "Rayleigh"], "S"))

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 
+import benchscript
 import numpy as np
 import pytest
 from common import refused
@@ -25,7 +26,6 @@ from craton.host import compile as host
 from craton.methods import METHODS
 from craton.methods.finite_difference.equations import operators
 from craton.scenario import loads
-from craton.validation import stability
 
 STEPS = 12
 
@@ -118,7 +118,7 @@ def test_thread_pool_changes_no_bit(openmp, monkeypatch):
 @pytest.mark.parametrize("name, shape", [("lossy-layers", ["P-SV"]), ("sem-lossy-pml", [])])
 def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_path):
     """The compiler as users have it, where conftest.py leaves out passes of GCC; differences, elements, layers and attenuation."""
-    scenario = stability.ROWS[name].scenario(tmp_path, *shape)
+    scenario = benchscript.load("long_runs").ROWS[name].scenario(tmp_path, *shape)
     planned = METHODS[scenario.method].plan(scenario, None, CPU(threads=1))
 
     def fields():

@@ -27,7 +27,7 @@ def test_nothing_where_nothing_is_odd():
     assert of_layers(SLOW, FAST) == []
     for bottom in ("rigid", "sponge"):
         warnings = of_layers(SLOW, FAST, bottom=bottom) + of_layers(FAST, SLOW)
-        assert not any("grow" in w for w in warnings)  # validation/stability_cases.py runs them
+        assert not any("grow" in w for w in warnings)  # bench/long_runs.py runs them
 
 
 def test_kilometres_and_other_units_are_suspicious():

@@ -7,7 +7,7 @@ L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the refer
 says otherwise; E is its square.
 """
 
-from craton.validation import absorbing, conserved, initial, reflection, stability, waveforms
+from craton.validation import absorbing, conserved, initial, reflection, waveforms
 from craton.validation.compare import CASES, GROUPS, merged
 
 RUNS = {  # functions of a case's tables and the device, by the key `run`
@@ -25,7 +25,6 @@ RUNS = {  # functions of a case's tables and the device, by the key `run`
     "absorbing face": initial.absorbing_face,
     "sea floor": initial.sea_floor,
     "interface wave": initial.interface_wave,
-    "stability": stability.stability,
 }
 
 

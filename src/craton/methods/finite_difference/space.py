@@ -302,7 +302,7 @@ class GridSpace:
 
 def growing(d):
     """Return a warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at
-    larger ratios (validation/stability_cases.py).
+    larger ratios (bench/long_run_rows.toml).
     """
     media = getattr(d.model, "layers", None) or [d.model]
     ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)

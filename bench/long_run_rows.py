@@ -1,4 +1,4 @@
-"""Long runs in small boxes, as data (stability.toml): the media, faces and sources in which absorbing layers are
+"""Long runs in small boxes, as data (long_run_rows.toml): the media, faces and sources in which absorbing layers are
 known to grow, and those that must not.
 
 Boxes of finite differences have 48 x 48 x 40 points of 25 m, x = y = 0 in the middle of the ground,
@@ -28,7 +28,7 @@ FACES = {"fd": {"top": "free", "others": "cpml", "cpml": {"thickness": THICKNESS
 PERIODIC = {"south": "periodic", "north": "periodic"}
 OFF = {"fd": (0.68, -0.32), "sem": (0.3, -0.2)}  # cells from the middle to the source along x and y
 ABSORBING = ("stacey", "pml")  # kinds of absorbing faces that are tried in every row of elements
-# What the rows of a table of stability.toml share
+# What the rows of a table of long_run_rows.toml share
 SHARED = {
     "issue": {},
     "more": {},
@@ -158,7 +158,7 @@ def slope(x, y=0.0):
 
 
 RELIEF = {relief.__name__: relief for relief in (hills, valleys, peak, slope)}
-DATA = tomllib.loads(Path(__file__).with_name("stability.toml").read_text("utf-8"))
+DATA = tomllib.loads(Path(__file__).with_name("long_run_rows.toml").read_text("utf-8"))
 
 
 def load():

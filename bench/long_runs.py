@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from bench import long_run_rows as cases
 from craton import api
 from craton.backends import backend
 from craton.comm.halos import connect
@@ -19,7 +20,6 @@ from craton.driver import waves
 from craton.driver.march import Observer, march
 from craton.driver.progress import progress_bar
 from craton.driver.run import plan_of_rank
-from craton.validation import stability_cases as cases
 from craton.validation.compare import row as told
 from craton.validation.spectral import positions
 

@@ -21,7 +21,7 @@ def draw(folder):
 
     matplotlib.use("Agg")
     folder.mkdir(parents=True, exist_ok=True)
-    from craton.report.style import STYLE
+    from craton.report.figures import STYLE
 
     with matplotlib.rc_context(STYLE):
         for figure in (accuracy, rates, peers, scaling):

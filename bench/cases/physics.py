@@ -28,7 +28,7 @@ from craton.errors import CratonError
 from craton.scenario import Scenario
 from craton.validation import CASES, absorbing
 from craton.validation.compare import misfit, row
-from craton.validation.exact.constant_q import constant_q
+from craton.validation.exact.fullspace import constant_q
 
 STEPS, GRID = 100_000, 32  # of the small grid: steps, points along each axis
 MODELS = {

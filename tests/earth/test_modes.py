@@ -12,7 +12,7 @@ from scipy.special import spherical_jn as j
 
 from craton.model.globe import prem, radial
 from craton.validation.compare import misfit, reference
-from craton.validation.exact import modes_sum
+from craton.validation.exact import modes
 from craton.validation.exact.modes import Waves
 
 A, BETA = 6371e3, 4000.0  # m, m/s: a Poisson solid
@@ -103,7 +103,7 @@ def test_sum_of_modes_is_a_seismogram():
     axisem = reference("earth")
     t = axisem["t"] - 100.0
     window = (t > 100) & (t < 400)
-    sums = modes_sum.velocity(PREM, axisem["tensor"], 150e3, 25.0, *axisem["stations"].T, t[window])
+    sums = modes.velocity(PREM, axisem["tensor"], 150e3, 25.0, *axisem["stations"].T, t[window])
     for velocity, displacement in zip(sums, axisem["moment"]):
         assert misfit(velocity, CubicSpline(t, displacement, axis=-1)(t[window], 1)) < 1e-3
 
@@ -111,7 +111,7 @@ def test_sum_of_modes_is_a_seismogram():
 def test_fundamental_branch_runs_at_its_phase_speed():
     """Phase between 40 and 60 degrees of the sum over integer orders, against (nu + 1/2) times the distance (1 / (8 nu) is left out)."""
     t, tensor, at = np.arange(200.0, 2200.0, 2.0), (1e20, 0, 0, 0, 0, 0), ([40.0, 60.0], [0.0, 0.0])
-    pair = modes_sum.velocity(PREM, tensor, 30e3, 30.0, *at, t, branches=1, bottom=7e5)
+    pair = modes.velocity(PREM, tensor, 30e3, 30.0, *at, t, branches=1, bottom=7e5)
     spectra = pair[:, 0] @ np.exp(-2j * np.pi * t / 100.0)
     mode = Waves(PREM, "rayleigh", 7e5).at(2 * np.pi / 100.0)
     turns = np.angle(spectra[1] / spectra[0] * np.exp(1j * (mode.nu + 0.5) * np.radians(20)))

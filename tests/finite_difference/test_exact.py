@@ -18,7 +18,6 @@ from craton.methods.finite_difference.equations.scheme import stencil
 from craton.validation import CASES, GROUPS, absorbing, compare, conserved, validate, waveforms
 from craton.validation.compare import misfit, reference
 from craton.validation.exact import fullspace, lines
-from craton.validation.exact import guided as exact_guided
 from craton.validation.figure import draw
 
 # --- the cases of `craton validate` ------------------------------------------------------------------------------------------------------
@@ -128,9 +127,9 @@ def test_lines_inside():
 
 def test_speeds_of_guided_waves():
     """The roots that independent programs give: LOH.1's layer at 0.9 Hz, water over sediment and over rock; speeds of two records."""
-    love = exact_guided.love_speed(0.9, 1000.0, (2000.0, 2600.0), (3464.0, 2700.0))
+    love = lines.love_speed(0.9, 1000.0, (2000.0, 2600.0), (3464.0, 2700.0))
     bottoms = (1800.0, 600.0, 1900.0), (3400.0, 1963.0, 2500.0)
-    soft, hard = (exact_guided.scholte_speed((1500.0, 1000.0), bottom) for bottom in bottoms)
+    soft, hard = (lines.scholte_speed((1500.0, 1000.0), bottom) for bottom in bottoms)
     assert [love, soft, hard] == pytest.approx([2273.585967, 526.8907636, 1426.585289], rel=1e-9)
     t = np.arange(0, 12, 0.01)
     records = [np.exp(-0.5 * ((t - x / 300) / 0.4) ** 2) * np.cos(2 * np.pi * 3 * (t - x / 310)) for x in (900, 1500)]

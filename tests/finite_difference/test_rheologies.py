@@ -15,7 +15,7 @@ from craton.methods.finite_difference.equations.laminate import cut_planes
 from craton.model.media import cells, earth, rheology
 from craton.tables.medium import Layers
 from craton.validation.conserved import random_medium
-from craton.validation.exact.constant_q import constant_q
+from craton.validation.exact.fullspace import constant_q
 
 STIFFNESS = tuple(THOMSEN[name] for name in ("vp", "vs", "rho", "epsilon", "delta", "gamma"))
 

@@ -15,7 +15,7 @@ from craton.comm.local import Alone
 from craton.methods.finite_difference.equations import boundaries
 from craton.methods.finite_difference.equations.closure import closure, operators, taylor
 from craton.validation import CASES, merged
-from craton.validation.reflection import Incidence, measured
+from craton.validation.absorbing import Incidence, measured
 
 LONG = benchscript.load("long_runs")
 

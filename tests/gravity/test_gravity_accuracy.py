@@ -17,7 +17,7 @@ from craton import gravity
 from craton.backends import backend
 from craton.driver.sums import solve
 from craton.driver.sweep import Runner
-from craton.methods.gravity import accuracy, direct, rounding
+from craton.methods.gravity import accuracy, direct
 from craton.methods.gravity.fields import FIELDS, order, scale
 from craton.methods.gravity.problem import RTOL, problem
 
@@ -126,7 +126,7 @@ def test_rounding_of_each_prism_at_each_point_is_bounded(seeds):
         points = points[:, ((points < low) | (points > high)).any(axis=0)]
         reference = L2.exact(prism, np.ones(1), points, FIELDS)
         out = gravity.forward(prism, 1.0, tuple(points), FIELDS, "cpu", method="direct")
-        bound = rounding.bounds(prism, points)
+        bound = accuracy.rounding_bounds(prism, points)
         terms = 2.0**-63 * np.linalg.norm(points - start.mean(axis=1)[:, None], axis=0)
         for name, exact, unit in zip(FIELDS, reference, scale(FIELDS)):
             slack = 100 * terms ** (2 - order(name)) if order(name) < 2 else 100 * 2.0**-63

@@ -22,7 +22,7 @@ from craton.greens.database import wavelet_of
 from craton.greens.mtuq import place_of
 from craton.greens.sources import moments_of, six_numbers
 from craton.greens.store import prepare
-from craton.output.rotation import rotated
+from craton.output.ground_motion import rotated
 from craton.survey import wavelets
 
 ALONG, X = np.arange(0, 3001, 50.0), np.arange(0, 2001, 100.0)

@@ -29,7 +29,6 @@ from craton.report import (
     runs,
     signals,
     station_maps,
-    style,
     traces,
     underlays,
     wavefield,
@@ -169,7 +168,7 @@ def test_prefixes():
         ("1/s", 2e-6, 1e6, "10⁻⁶ 1/s"),
         ("m", 0.0, 1.0, "m"),
     ):
-        assert style.prefixed(unit, peak) == (pytest.approx(factor), text)
+        assert figures.prefixed(unit, peak) == (pytest.approx(factor), text)
 
 
 def test_section_stands_where_it_says(line, quick):
@@ -328,7 +327,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(box):
     upper, lower = inside[: len(inside) // 4], inside[-len(inside) // 4 :]
     assert upper[..., 0].min() > lower[..., 0].max() - 40 and upper.mean() > lower.mean() + 20
     middle = (top + bottom) // 2 - 60, right - 60
-    norm, colours, below = rasters.shared_norm(limit), style.wave_colours(), empty[middle]
+    norm, colours, below = rasters.shared_norm(limit), figures.wave_colours(), empty[middle]
     for value, picture in zip(values[2:], others):
         expected = 255 * np.array(colours(norm(limit * value))[:3])
         # on white the very colour; on grey what white would add is grey

@@ -19,7 +19,7 @@ from craton.cli.app import main
 from craton.errors import CratonError
 from craton.model.globe.sphere import Frame
 from craton.model.prisms import ensembles, from_scenario
-from craton.report import arrivals, beachball, coastlines, figures, models, station_maps
+from craton.report import arrivals, figures, models, station_maps
 from craton.report.page import drawings
 from craton.scenario import load
 
@@ -232,13 +232,13 @@ def test_beachball_is_the_radiation_of_the_full_tensor():
     azimuth, takeoff = rng.uniform(0, 360, 400), rng.uniform(0, 88, 400)
     down, around = rays = np.radians(np.stack([takeoff, azimuth]))  # about north, east, down
     direction = np.stack([np.sin(down) * np.cos(around), np.sin(down) * np.sin(around), np.cos(down)])
-    points = np.stack(beachball.projected(azimuth, takeoff), axis=1)
+    points = np.stack(station_maps.projected(azimuth, takeoff), axis=1)
     for six in MECHANISMS:
-        m = beachball.tensor_of(six)
+        m = station_maps.tensor_of(six)
         motion = farfield([m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2]], rays, "P")
-        amplitude = beachball.radiated(m, azimuth, takeoff)
+        amplitude = station_maps.radiated(m, azimuth, takeoff)
         assert amplitude == pytest.approx((motion * direction).sum(axis=0), abs=1e-12)
-        white, *dark, edge = beachball.patches(six, (2.0, 3.0), 0.5, colour="k")
+        white, *dark, edge = station_maps.patches(six, (2.0, 3.0), 0.5, colour="k")
         assert white.get_facecolor()[:3] == (1, 1, 1) and edge.get_facecolor()[3] == 0 and edge.radius == 0.5
         assert {patch.get_facecolor()[:3] for patch in dark} <= {(0, 0, 0)} and white.center == (2, 3)
         filled = sum(patch.get_path().contains_points(0.5 * points + [2, 3]) for patch in dark) % 2 == 1
@@ -251,12 +251,12 @@ def test_coastlines():
     from matplotlib.path import Path
 
     def on_land(longitude, latitude):
-        return sum(Path(ring).contains_point((longitude, latitude)) for ring in coastlines.land()) % 2 == 1
+        return sum(Path(ring).contains_point((longitude, latitude)) for ring in station_maps.land()) % 2 == 1
 
     land = [(12.5, 47.2), (21.0, 39.5), (-60.0, -15.0), (133.0, -25.0), (100.0, 60.0)]
     sea = [(-30.0, 30.0), (160.0, 0.0), (51.0, 42.0), (80.0, -20.0)]  # the Caspian among them
     assert all(on_land(*place) for place in land) and not any(on_land(*place) for place in sea)
-    assert np.nanmax(np.abs(np.diff(coastlines.shores(), axis=0))) < 30  # no line across the map
+    assert np.nanmax(np.abs(np.diff(station_maps.shores(), axis=0))) < 30  # no line across the map
 
 
 def test_orthographic_projection_and_great_circles():

@@ -16,7 +16,7 @@ from craton.errors import CratonError, ScenarioError
 from craton.io import cmtsolution, fdsn, objects, quakeml, stationxml
 from craton.io.contents import moment_tensor
 from craton.output import inputs
-from craton.output.rotation import rotated
+from craton.output.ground_motion import rotated
 from craton.scenario import Scenario, dumps, loads
 from craton.shots.survey import on_earth
 from craton.survey import geography, globe, receivers, source_files

@@ -11,8 +11,8 @@ from rasterio.warp import transform
 import craton
 from craton.cli import main
 from craton.errors import CratonError, Interrupted, ScenarioError
+from craton.output.ground_motion import response_spectra
 from craton.output.peaks import read, write
-from craton.output.response import response_spectra
 from craton.report.shaking import intensity
 from craton.survey.geography import Local
 

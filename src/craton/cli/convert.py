@@ -107,7 +107,7 @@ def waveforms(out, shot=None, rotate=False):
     if shot is not None:
         dataset = of_shot(dataset, shot)
     if rotate:
-        from craton.output.rotation import rotated
+        from craton.output.ground_motion import rotated
 
         dataset = rotated(dataset)
     return dataset
@@ -219,7 +219,7 @@ def series_of(out, holds, name=None):
     name : str, optional
         By default the first one.
     """
-    from craton.output import drm, peaks, recordings
+    from craton.output import peaks, recordings
     from craton.report.runs import read_snapshots
 
     readers = {"snapshots": read_snapshots, "peaks": peaks.read, "recording": recordings.names}
@@ -230,4 +230,4 @@ def series_of(out, holds, name=None):
     if name is not None and name not in named:
         refuse("--series", f"there is no series {name}", f"there are {', '.join(named)}")
     name = name or next(iter(named))
-    return drm.waves(out, name) if holds == "recording" else named[name]
+    return recordings.waves(out, name) if holds == "recording" else named[name]

@@ -208,9 +208,9 @@ class Result:
 
         See Also
         --------
-        craton.output.response.response_spectra : The computation, with its sources.
+        craton.output.ground_motion.response_spectra : The computation, with its sources.
         """
-        from craton.output.response import spectra_of
+        from craton.output.ground_motion import spectra_of
 
         return spectra_of(self, periods, damping)
 
@@ -261,7 +261,7 @@ class Result:
 
     def rotate(self, components="RT"):
         """Return the dataset with radial and transverse components in place of east and north; see
-        `craton.output.rotation.rotated`. ObsPy's ``result.stream().rotate("NE->RT")`` does the same.
+        `craton.output.ground_motion.rotated`. ObsPy's ``result.stream().rotate("NE->RT")`` does the same.
 
         Parameters
         ----------
@@ -273,7 +273,7 @@ class Result:
         CratonError
             Other components, or the source is not known.
         """
-        from craton.output.rotation import rotated
+        from craton.output.ground_motion import rotated
 
         if components != "RT":
             raise CratonError(f'components are rotated to "RT", not to {components!r}')

@@ -49,7 +49,7 @@ def write_mtuq(store, at, path, wavelet=None, network="XX", sampling=None, stati
         A file cannot be written.
     """
     from craton.errors import Problem, ScenarioError
-    from craton.output.rotation import rotated
+    from craton.output.ground_motion import rotated
 
     if store.scenario.domain.planar:
         words = "MTUQ's couples are those of space, and this is a store of the plane"

@@ -10,9 +10,9 @@ import numpy as np
 
 from craton.io.fdsn import CODES
 from craton.report import figures
+from craton.report.figures import prefixed
 from craton.report.runs import read_waveforms
 from craton.report.seismograms import Receivers, of_files, of_run, origin_of, refuse, tell
-from craton.report.style import prefixed
 from craton.text import first_of
 
 CORNERS = 4  # of the Butterworth filter, which runs forwards and backwards

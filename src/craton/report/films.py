@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.errors import CratonError, ResourceError
 from craton.report import figures, rasters, underlays
-from craton.report.style import clear_colours
+from craton.report.figures import clear_colours
 from craton.report.wavefield import TAKEN, chosen, component_of, draw_snapshot, liveliest, plane_of, sample
 
 ENDINGS = (".mp4", ".gif", ".webp")

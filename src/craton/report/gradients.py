@@ -4,8 +4,8 @@ import numpy as np
 
 from craton.errors import CratonError
 from craton.report import figures, rasters
+from craton.report.figures import prefixed, typeset, wave_colours
 from craton.report.runs import GRADIENT
-from craton.report.style import prefixed, typeset, wave_colours
 
 DECADES = 1e4  # between the ends of the scale of an illumination
 POINTS = 240  # across a section through elements

@@ -5,7 +5,7 @@ import numpy as np
 from craton.conventions import GRAVITY
 from craton.errors import CratonError
 from craton.report import figures, rasters
-from craton.report.style import DASHED, INK, LINES
+from craton.report.figures import DASHED, INK, LINES
 
 # panels side by side, by their number
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4, 8: 4, 9: 3, 10: 5}

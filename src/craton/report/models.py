@@ -10,8 +10,8 @@ from craton.model.ground import terrain
 from craton.model.media import earth
 from craton.model.prisms import ensembles, from_scenario
 from craton.report import figures, rasters
+from craton.report.figures import AIR, LINES
 from craton.report.runs import limits_of, source_places
-from craton.report.style import AIR, LINES
 from craton.scenario import load
 from craton.survey import places
 

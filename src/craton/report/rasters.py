@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton.report.style import prefixed, wave_colours
+from craton.report.figures import prefixed, wave_colours
 
 KNEE = 200.0  # a shared scale is linear up to this part of its limit, logarithmic beyond
 AXES = {

@@ -6,8 +6,7 @@ import numpy as np
 
 from craton.errors import CratonError, Problem, ScenarioError
 from craton.report import figures, rasters
-from craton.report.figures import COMPONENT_NAMES, component_name
-from craton.report.style import colour_of, prefixed, typeset
+from craton.report.figures import COMPONENT_NAMES, colour_of, component_name, prefixed, typeset
 from craton.report.traces import component_of, direction_of
 
 RANGE = 50.0  # dB shown by default

@@ -1,12 +1,14 @@
 """Maps of a run: stations, sources as beachballs, peaks at the stations; where on Earth a box lies; a chunk on the globe."""
 
+from functools import lru_cache
+from importlib.resources import files
 from itertools import product
 
 import numpy as np
 
 from craton.model.globe.sphere import Frame
-from craton.report import beachball, coastlines, figures, rasters
-from craton.report.style import DASHED, INK, SEA, prefixed
+from craton.report import figures, rasters
+from craton.report.figures import DASHED, INK, SEA, prefixed
 from craton.survey import geography
 
 MANY = 60  # stations above which their symbols are small
@@ -59,7 +61,7 @@ def draw_source(axis, x, y, six=None, turn=0.0):
         figures.mark(axis, "source", x, y)
         return
     axis.scatter(x, y, s=1, color=INK)
-    beachball.draw(axis, six, (x, y), turn=turn)
+    draw_beachball(axis, six, (x, y), turn=turn)
 
 
 def _tensor(waves):
@@ -175,7 +177,7 @@ def globe_map(waves, chunk=None):
                 if height > 0:
                     draw_source(axis, x, y, _tensor(waves) if is_wide or n == 1 else None)
             figures.title(axis, _region(axis, places, chunk, view) if is_region else f"above {_in_words(view)}")
-        page.text(0.995, 0.005, coastlines.SOURCE, ha="right", va="bottom", fontsize=7, color="0.4")
+        page.text(0.995, 0.005, SOURCE, ha="right", va="bottom", fontsize=7, color="0.4")
     return page
 
 
@@ -200,7 +202,7 @@ def draw_globe(axis, frame, radius, step, colour):
     lines += [(np.full_like(fine, longitude), fine / 2) for longitude in range(-180, 180, step)]
     for line in lines:
         draw_visible(axis, frame, *line, radius, color=colour, linewidth=0.4)
-    draw_visible(axis, frame, *coastlines.shores().T, radius, color="0.25", linewidth=0.7)
+    draw_visible(axis, frame, *shores().T, radius, color="0.25", linewidth=0.7)
 
 
 def draw_visible(axis, frame, longitude, latitude, radius=1.0, **look):
@@ -253,3 +255,106 @@ def _in_words(frame):
     """Return the middle of a frame: ``47° N, 12° E``."""
     east, north = (frame.longitude + 180.0) % 360.0 - 180.0, frame.latitude
     return f"{abs(north):.0f}° {'SN'[north >= 0]}, {abs(east):.0f}° {'WE'[east >= 0]}"
+
+
+# --- beachballs -------------------------------------------------------------------------------------------------------
+
+COLOUR = "#20262e"
+STEPS = (61, 241)  # of the take-off angle and the azimuth
+
+
+def tensor_of(six):
+    """Return the moment tensor (3, 3) in north, east, down from its six components up, south, east: rr, tt, pp, rt, rp,
+    tp (r up, t south, p east), any unit.
+    """
+    rr, tt, pp, rt, rp, tp = map(float, six)
+    return np.array([[tt, -tp, rt], [-tp, pp, -rp], [rt, -rp, rr]])
+
+
+def radiated(tensor, azimuth, takeoff):
+    """Return the far-field amplitude of P waves of a tensor (3, 3), in north, east, down, at azimuths clockwise from
+    north and take-off angles from the downward vertical, degrees: the quadratic form of Aki and Richards (2002, eq.
+    4.29), positive where the first motion is compressional.
+    """
+    azimuth, takeoff = np.radians(azimuth), np.radians(takeoff)
+    direction = np.stack(
+        np.broadcast_arrays(np.sin(takeoff) * np.cos(azimuth), np.sin(takeoff) * np.sin(azimuth), np.cos(takeoff))
+    )
+    return np.einsum("i...,ij,j...->...", direction, tensor, direction)
+
+
+def projected(azimuth, takeoff):
+    """Return the place of azimuths and take-off angles, degrees, on the equal-area (Schmidt) projection of the lower
+    hemisphere, of radius 1: east and north.
+    """
+    radius = np.sqrt(2.0) * np.sin(np.radians(takeoff) / 2)
+    return radius * np.sin(np.radians(azimuth)), radius * np.cos(np.radians(azimuth))
+
+
+def compressional(six, turn=0.0):
+    """Return the outlines of the compressional part of a beachball of radius 1 about (0, 0), list of
+    matplotlib.path.Path, of six components as `tensor_of` takes them; `turn` is the azimuth of the direction that is up
+    in the picture, degrees.
+    """
+    from contourpy import contour_generator
+    from matplotlib.path import Path
+
+    takeoff, azimuth = np.meshgrid(np.linspace(0, 90, STEPS[0]), np.linspace(0, 360, STEPS[1]), indexing="ij")
+    amplitude = radiated(tensor_of(six), azimuth + turn, takeoff)
+    if amplitude.max() <= 0:
+        return []
+    lines = contour_generator(*projected(azimuth, takeoff), amplitude, fill_type="OuterCode")
+    filled = lines.filled(0.0, 1.01 * float(amplitude.max()))
+    return [Path(points, codes) for points, codes in zip(*filled)]
+
+
+def patches(six, centre, radius, turn=0.0, colour=COLOUR):
+    """Return the patches of a beachball in their order, compression in a colour, dilatation white; see `compressional`."""
+    from matplotlib.patches import Circle, PathPatch
+    from matplotlib.transforms import Affine2D
+
+    placed = Affine2D().scale(radius).translate(*centre)
+    return [
+        Circle(centre, radius, facecolor="white", edgecolor="none"),
+        *(
+            PathPatch(placed.transform_path(path), facecolor=colour, edgecolor="none")
+            for path in compressional(six, turn)
+        ),
+        Circle(centre, radius, facecolor="none", edgecolor=colour, linewidth=1.0),
+    ]
+
+
+def draw_beachball(axis, six, place, size=0.42, turn=0.0):
+    """Draw a beachball of a diameter in inches upon a point of a map of any scales; see `compressional`."""
+    from matplotlib.offsetbox import AnnotationBbox, DrawingArea
+
+    half = 36 * size  # points
+    area = DrawingArea(2 * half, 2 * half)
+    for patch in patches(six, (half, half), half, turn):
+        area.add_artist(patch)
+    axis.add_artist(AnnotationBbox(area, place, frameon=False, pad=0, zorder=7))
+
+
+# --- coastlines -------------------------------------------------------------------------------------------------------
+
+SOURCE = "coastlines: Natural Earth, 1:110 million"
+
+
+@lru_cache(1)
+def land():
+    """Return the rings of all land, closed: tuple of (n, 2) arrays of longitude and latitude, degrees."""
+    with (files("craton.report") / "coastlines.npz").open("rb") as file, np.load(file) as data:
+        points, starts = data["points"] / 100.0, data["starts"]
+    return tuple(points[a:b] for a, b in zip(starts, starts[1:]))
+
+
+def shores():
+    """Return the coastlines as lines, longitude and latitude in degrees (n, 2), NaN between them: the rings without the
+    edges of the map at 180 degrees and at the South Pole.
+    """
+    lines = []
+    for ring in land():
+        artificial = (np.abs(ring[:, 0]) > 179.9) | (ring[:, 1] < -89.9)
+        line = np.where((artificial & np.roll(artificial, 1))[:, None], np.nan, ring)
+        lines += [line, [[np.nan, np.nan]]]
+    return np.concatenate(lines)

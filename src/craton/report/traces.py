@@ -4,9 +4,18 @@ import numpy as np
 
 from craton.errors import CratonError, Problem, ScenarioError
 from craton.report import arrivals, figures, rasters
-from craton.report.figures import COMPONENT_NAMES, component_name, components, label
+from craton.report.figures import (
+    COMPONENT_NAMES,
+    DASHED,
+    LINES,
+    colour_of,
+    component_name,
+    components,
+    label,
+    prefixed,
+    wave_colours,
+)
 from craton.report.runs import has_degrees, recorded_source
-from craton.report.style import DASHED, LINES, colour_of, prefixed, wave_colours
 
 FEW = 4  # more receivers than this are drawn as a section, traces over distance
 DENSE = 60  # more traces than this are an image, or lines without a filling
@@ -27,7 +36,7 @@ def records(run):
 
 def radial(run):
     """Draw all receivers as `records` has them, with radial and transverse components in place of east and north."""
-    from craton.output.rotation import rotated
+    from craton.output.ground_motion import rotated
 
     array, waves = run.waveforms, run.waves
     if not recorded_source(waves) and run.sources:  # the scenario knows it

@@ -4,9 +4,9 @@ import numpy as np
 
 from craton.errors import CratonError
 from craton.report import figures, rasters, traces, underlays
+from craton.report.figures import DASHED, wave_colours
 from craton.report.gradients import kernels
 from craton.report.gravity import maps
-from craton.report.style import DASHED, wave_colours
 
 LOOKED_AT = 48  # frames by which the component and the colour scale are chosen
 SHOWN = 6

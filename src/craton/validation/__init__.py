@@ -7,13 +7,13 @@ L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the refer
 says otherwise; E is its square.
 """
 
-from craton.validation import absorbing, conserved, initial, reflection, waveforms
+from craton.validation import absorbing, conserved, initial, waveforms
 from craton.validation.compare import CASES, GROUPS, merged
 
 RUNS = {  # functions of a case's tables and the device, by the key `run`
     "waveforms": waveforms.misfits,
     "cpml slice": absorbing.cpml_slice,
-    "reflection": reflection.reflection,
+    "reflection": absorbing.reflection,
     "energy": conserved.energy,
     "energy of elements": conserved.energy_of_elements,
     "reciprocity": conserved.reciprocity,

@@ -4,8 +4,7 @@ its limit.
 
 import numpy as np
 
-from craton.report.figures import figure
-from craton.report.style import COLOURS, STYLE, prefixed
+from craton.report.figures import COLOURS, STYLE, figure, prefixed
 
 SHOWN = (
     "double-couple-4",

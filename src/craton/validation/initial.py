@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.validation.compare import merged, misfit, row, runs
-from craton.validation.exact.guided import scholte_speed
+from craton.validation.exact.lines import scholte_speed
 from craton.validation.spectral import positions, prepared, recorded, without_source
 
 WAVELENGTH = 1000.0  # m, where a pulse's spectrum is 1 % of its peak

@@ -9,8 +9,9 @@ import numpy as np
 
 from craton.model.globe.prem import prem
 from craton.validation.compare import reference
-from craton.validation.exact import fullspace, lines, modes_sum
-from craton.validation.exact.constant_q import constant_q
+from craton.validation.exact import fullspace, lines
+from craton.validation.exact import modes as exact_modes
+from craton.validation.exact.fullspace import constant_q
 
 
 def places(data, axes="xyz"):
@@ -157,7 +158,7 @@ def modes(tables, data):
     distances = [receiver["at"]["longitude"] for receiver in tables["receivers"]]
     t, east = np.arange(6 * sigma, time["start"] + time["duration"] - 2), [90.0] * len(distances)
     model = prem(tables["model"].get("transverse", False))
-    return t, east_north_up(modes_sum.velocity(model, tensor, source["at"]["depth"], sigma, distances, east, t), data)
+    return t, east_north_up(exact_modes.velocity(model, tensor, source["at"]["depth"], sigma, distances, east, t), data)
 
 
 SOLUTIONS = {

@@ -6,7 +6,7 @@ from craton import api
 from craton.scenario import Scenario
 from craton.validation import arrivals, solutions
 from craton.validation.compare import at_times, merged, misfit, row, runs
-from craton.validation.exact.guided import love_speed, scholte_speed
+from craton.validation.exact.lines import love_speed, scholte_speed
 from craton.validation.spectral import distorted, run_on_mesh
 
 STRONG = 0.2  # of the largest amplitude: spectra are compared where they are larger

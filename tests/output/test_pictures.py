@@ -18,6 +18,7 @@ from craton.cli.app import command, main
 from craton.driver.observers.films import Films
 from craton.errors import CratonError
 from craton.model.ground import terrain
+from craton.output import frames
 from craton.report import (
     FIGURES,
     arrivals,
@@ -100,7 +101,7 @@ def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
     series = dict(reversed(run.snapshots.items()))
     assert run.title == "Small case" and run.sources == [(1500.0, 1500.0, -1000.0)] and run.interfaces == [-1400.0]
     run.snapshots = series
-    frame = wavefield.liveliest(wavefield.section_of(run))[0]
+    frame = frames.liveliest(wavefield.section_of(run))[0]
     assert frame.dims == ("z", "x") and float(frame.y) == 1500
     assert np.abs(series["section"].velocity.sel(time=float(frame.time))).max(["x", "z"]).idxmax() == frame.component
     name = {"E": "east", "N": "north", "Z": "up"}[str(frame.component.values)]

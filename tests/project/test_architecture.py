@@ -35,7 +35,6 @@ COMMANDS = PUBLIC | {"report", "api", "shots", "inverse", "greens", "gravity", "
 ALLOWED = {
     **dict.fromkeys(("errors", "versions", "text", "lock", "memory"), set()),
     **dict.fromkeys(("conventions", "integrity"), {"errors"}),
-    "notebook": {"errors", "report"},
     "citations": {"text", "versions"},
     "host": {"errors", "lock"},
     "units": {"errors", "text"},
@@ -49,7 +48,7 @@ ALLOWED = {
     "scenario": SCENARIO,
     "backends": MACHINE,
     "comm": MACHINE | {"backends"},
-    "driver": DRIVER | {"notebook"},
+    "driver": DRIVER,
     "report": SCENARIO | {"scenario"},
     **dict.fromkeys(("api", "gravity"), PUBLIC),
     "shots": PUBLIC | {"api"},

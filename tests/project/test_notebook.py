@@ -16,10 +16,10 @@ from browser import PATH, Browser
 from common import manifest, refused
 
 import craton
-from craton import notebook as viewer
 from craton.driver import progress
 from craton.driver.progress import progress_bar, task_bar
 from craton.errors import CratonError
+from craton.output import notebook as viewer
 from craton.scenario import SCENARIOS
 from craton.tables.fields import Table
 

@@ -245,9 +245,9 @@ class Result:
 
     def view(self, series=None, component=None):
         """Return a widget for a notebook: snapshots with a slider for time, receivers to click on;
-        needs the `notebook` extra. See `craton.notebook.view`.
+        needs the `notebook` extra. See `craton.output.notebook.view`.
         """
-        from craton.notebook import view
+        from craton.output.notebook import view
 
         return view(self, series, component)
 

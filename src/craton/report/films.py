@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
+from craton.output.frames import chosen, component_of, liveliest, plane_of, robust_limit, sample
 from craton.report import figures, rasters, underlays
 from craton.report.figures import clear_colours
-from craton.report.wavefield import TAKEN, chosen, component_of, draw_snapshot, liveliest, plane_of, sample
+from craton.report.wavefield import TAKEN, draw_snapshot
 
 ENDINGS = (".mp4", ".gif", ".webp")
 NAMED = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
@@ -52,7 +53,7 @@ def shared_limit(array) -> float:
     that of the first moments at a source on the plane, many times all others.
     """
     values = (array.isel(time=int(n)).values for n in sample(array.sizes["time"]))
-    limits = [rasters.robust_limit(frame) for frame in values if np.nanmax(np.abs(frame), initial=0)]
+    limits = [robust_limit(frame) for frame in values if np.nanmax(np.abs(frame), initial=0)]
     return min(max(limits), NEAR * float(np.median(limits))) if limits else 1.0
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from craton.errors import CratonError
+from craton.output.frames import robust_limit
 from craton.report import figures, rasters
 from craton.report.figures import prefixed, typeset, wave_colours
 from craton.report.runs import GRADIENT
@@ -74,7 +75,7 @@ def draw_kernel(axis, plane):
     from matplotlib.colors import LogNorm
 
     is_signed = bool(np.nanmin(plane.values) < 0)
-    limit, unit = rasters.robust_limit(plane.values), plane.attrs.get("units", "")
+    limit, unit = robust_limit(plane.values), plane.attrs.get("units", "")
     # a prefix of m2 s-3 would be squared
     factor, unit = prefixed(unit, limit) if is_signed else (1.0, typeset(unit))
     limit *= factor

@@ -57,15 +57,6 @@ def is_even(points) -> bool:
 # --- scales -----------------------------------------------------------------------------------------------------------
 
 
-def robust_limit(values, percentile=99.7) -> float:
-    """Return a symmetric colour limit: a percentile of the absolute values that are not next to nothing; 1 where all
-    are zero.
-    """
-    size = np.abs(values[np.isfinite(values)])
-    size = size[size > 1e-3 * size.max(initial=0)]
-    return float(np.percentile(size, percentile)) if size.size else 1.0
-
-
 def signed_scale(values) -> dict:
     """Return colour map and limits: diverging about zero where both signs are there, else from the least to the
     greatest.

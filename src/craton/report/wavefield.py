@@ -3,12 +3,12 @@
 import numpy as np
 
 from craton.errors import CratonError
+from craton.output.frames import liveliest, plane_of, robust_limit
 from craton.report import figures, rasters, traces, underlays
 from craton.report.figures import DASHED, wave_colours
 from craton.report.gradients import kernels
 from craton.report.gravity import maps
 
-LOOKED_AT = 48  # frames by which the component and the colour scale are chosen
 SHOWN = 6
 TAKEN = "runs with [[snapshots]] take them, surveys with --snapshots too"
 SEEN = 1 / rasters.KNEE  # of the largest amplitude of all frames: what is worth a panel
@@ -67,7 +67,7 @@ def snapshots(run):
     last = numbers[np.flatnonzero(peaks >= SEEN * peaks.max())[-1]]
     # The first frame of a run is empty as a rule: spread the others over the rest.
     frames = array.isel(time=np.unique(np.linspace(0, last, SHOWN + 1).round().astype(int))[-SHOWN:]).load()
-    limit = max(rasters.robust_limit(frame.values) for frame in frames)
+    limit = max(robust_limit(frame.values) for frame in frames)
     tall = float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
     with figures.figure(11, 0.8 + -(-len(frames) // 2) * tall) as page:
         figures.headline(page, f"{run.title}: {figures.heading(frames[0])}")
@@ -88,7 +88,7 @@ def draw_snapshot(axis, frame, sources=(), stations=(), interfaces=(), limit=Non
     on vertical planes. The colour scale ends at `limit`, by default the 99.7th percentile of the absolute values;
     where it is shared by many frames it is logarithmic towards its ends.
     """
-    scaled, limit, unit = rasters.scaled(frame, limit or rasters.robust_limit(frame.values))
+    scaled, limit, unit = rasters.scaled(frame, limit or robust_limit(frame.values))
     scale = {"norm": rasters.shared_norm(limit)} if is_shared else {"vmin": -limit, "vmax": limit}
     image = rasters.draw_plane(axis, scaled, smooth=colours is None, cmap=colours or wave_colours(), **scale)
     vertical, horizontal = frame.dims
@@ -130,65 +130,6 @@ def section_of(run):
     """
     planes = [plane_of(dataset, run.origin) for dataset in run.snapshots.values()]
     return min(planes, key=lambda array: "z" not in array.dims, default=None)
-
-
-def plane_of(dataset, origin=None):
-    """Return the first quantity of a series; of a volume its west-east section through the source `origin`, m, or the
-    middle; of several shots the first.
-    """
-    array = dataset[next(iter(dataset.data_vars))]
-    if "shot" in array.dims:
-        array = array.isel(shot=0)
-    if all(axis in array.dims for axis in "xyz"):
-        array = array.sel(y=float(array.y.mean()) if origin is None else origin[1], method="nearest")
-    return array
-
-
-def component_dim(array):
-    """Return the dimension of the components of a plane over time, or None."""
-    return next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
-
-
-def component_of(array, component=None, preferred=None):
-    """Return one component of a plane over time, by default the preferred one or the first."""
-    dim = component_dim(array)
-    if dim is None:
-        return array
-    names = [str(name) for name in array[dim].values]
-    return array.sel({dim: chosen("component", component, names, preferred)})
-
-
-def chosen(noun, name, names, preferred=None):
-    """Return a name out of some, or the preferred or first one; None where there is none."""
-    names = list(names)
-    if name is None:
-        return preferred if preferred in names else next(iter(names), None)
-    if name not in names:
-        raise CratonError(f'there is no {noun} "{name}"\n    there are: {", ".join(names) or "none"}')
-    return name
-
-
-def sample(count: int):
-    """Return numbers of some frames, spread over all."""
-    return np.unique(np.linspace(0, count - 1, LOOKED_AT).round().astype(int))
-
-
-def liveliest(array):
-    """Return the frame of a plane over time with most to see, strong waves and all over the plane, its component over
-    time, and numbers of some frames, spread over all, with the peaks of that component in them.
-    """
-    dim, numbers = component_dim(array), sample(array.sizes["time"])
-    space = [d for d in array.dims if d in ("x", "y", "z")]
-    thin = tuple(slice(None, None, max(1, array.sizes[d] // 200)) for d in space)
-    scores, peaks = [], []
-    for number in numbers:
-        frame = array.isel(time=int(number)).transpose(..., *space).values
-        size = np.nan_to_num(np.abs(frame.reshape(-1, *frame.shape[-len(space) :])))
-        peaks.append(size.max(axis=(1, 2), initial=0))
-        scores.append(np.cbrt(size[:, *thin]).mean(axis=(1, 2)))
-    number, component = np.unravel_index(np.argmax(scores), np.shape(scores))
-    series = array.isel({dim: int(component)}) if dim else array
-    return series.isel(time=int(numbers[number])), series, numbers, np.array(peaks)[:, component]
 
 
 def _aspect(frame):

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError
-from craton.report.rasters import robust_limit
-from craton.report.wavefield import chosen, component_of, plane_of
+from craton.output.frames import chosen, component_of, plane_of, robust_limit
 
 SCRIPT = Path(__file__).with_name("viewer.js")
 MOST_BYTES = 24 * 2**20  # of pictures that are sent to the browser

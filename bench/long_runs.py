@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bench import long_run_rows as cases
-from craton import api
 from craton.backends import backend
 from craton.comm.halos import connect
 from craton.comm.local import Alone, spawn
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.march import Observer, march
 from craton.driver.progress import progress_bar
@@ -127,10 +127,10 @@ def lasting(scenario, steps):
     """
     step, start = scenario.time.step, scenario.time.start or 0.0
     if step is None:
-        first = api.plan(scenario)
+        first = driver.plan(scenario)
         step, start = first.dt, first.start
     span = {"duration": start + (steps + 1) * step if start > 0 else (steps + 1) * step, "step": step}
-    return api.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update=span)}))
+    return driver.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update=span)}))
 
 
 def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=False):

@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-from craton import api
 from craton.benchmark import randomise, watchers
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.trial import step_seconds
@@ -52,11 +52,11 @@ def meshes():
 def cases(machine):
     """Scenario and plan of every case by name, made when it is its turn; a machine's operators help to make plans of elements."""
     for name, scenario in grids().items():
-        yield name, lambda scenario=scenario: (scenario, api.plan(scenario))
+        yield name, lambda scenario=scenario: (scenario, driver.plan(scenario))
     for name, (box, table) in meshes().items():
         scenario = box.scenario(run=table)
         if table:
-            yield name, lambda scenario=scenario: (scenario, api.plan(scenario))
+            yield name, lambda scenario=scenario: (scenario, driver.plan(scenario))
         else:
             yield name, lambda scenario=scenario, box=box: (scenario, box.plan(machine))
 

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bench.harness import difference, expanded, merged, tables
-from craton import api
 from craton.backends import backend
 from craton.comm.halos import connect
 from craton.comm.local import spawn
+from craton.driver import run as driver
 from craton.driver.checkpoint import Checkpoints
 from craton.driver.job import Job
 from craton.driver.march import march
@@ -184,7 +184,7 @@ def kinds(plan, result):
 
 def row_of(name, scenario, how, options):
     """One row: worst measure, how long it took, whether it is within the limit."""
-    begin, plan = time.perf_counter(), api.plan(scenario)
+    begin, plan = time.perf_counter(), driver.plan(scenario)
     alone = options.alone or options.small
     steps = min(options.steps or (FEW if options.small else STEPS), plan.steps, plan.slots)
     choice = {"variants": False} if how == "plain" and options.device == "cuda" else {}

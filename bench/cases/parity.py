@@ -17,7 +17,7 @@ import numpy as np
 from bench.cases import builders
 from bench.cases.every import FEW, outcome
 from bench.harness import difference, scenarios
-from craton import api
+from craton.driver import run as driver
 from craton.methods.finite_difference import bench as differences
 from craton.methods.spectral_element import bench as elements
 from craton.scenario import Scenario
@@ -104,7 +104,7 @@ def assembly(kind, duration=2.0):
 def ran(scenario, device):
     """Result of a run, and its figures."""
     begin = time.perf_counter()
-    result = api.run(scenario, device=device, progress=False)
+    result = driver.run(scenario, device=device, progress=False)
     rate = result.report["point_steps_per_second"]
     figures = {"device": result.report["device"], "seconds": time.perf_counter() - begin}
     figures |= {"point_steps_per_second": rate}
@@ -154,7 +154,7 @@ def compared(report, part, name, make, limit=None, by="largest", other=None):
 
 def few_steps(report, part, name, scenario):
     """A row of a few steps alone: all values are finite."""
-    plan = api.plan(scenario)
+    plan = driver.plan(scenario)
     state, record = outcome(scenario, plan, report.machine, report.options.steps or FEW)
     finite = all(np.isfinite(values).all() for values in (*state.values(), record))
     return report.add(part, {"case": name, "precision": plan.precision, "passed": bool(finite)})

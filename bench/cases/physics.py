@@ -21,8 +21,9 @@ import numpy as np
 
 from bench.harness import HERE, tables
 from bench.long_runs import QUICK, ROWS, stability
-from craton import api, validation
+from craton import validation
 from craton.backends import backend
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.errors import CratonError
 from craton.scenario import Scenario
@@ -75,7 +76,7 @@ def steps(report):
 
 def marched(scenario, device, count):
     """Largest velocity now and then over `count` steps; whole runs."""
-    program, largest = waves.commit(scenario, api.plan(scenario), backend(device)), []
+    program, largest = waves.commit(scenario, driver.plan(scenario), backend(device)), []
     for step in range(count):
         program.step(step)
         if (step < 400 and step % 20 == 19) or (step + 1) % max(count // 20, 1) == 0:
@@ -117,7 +118,7 @@ def quality(report):
         loss = base["model"]["attenuation"] | ({"storage": storage} if storage else {})
         model = base["model"] | {"qp": q, "qs": q, "attenuation": loss}
         scenario = Scenario(**base | {"model": model, "receivers": receivers})
-        data = api.run(scenario, device=report.options.device, progress=False).dataset
+        data = driver.run(scenario, device=report.options.device, progress=False).dataset
         for name, at in places.items():
             found = data.velocity.sel(receiver=name).values.astype(float)
             wanted = constant_q(at.round(3), data.time.values, q)
@@ -214,7 +215,7 @@ def times(report):
     step = sigma / 10
     output = {"waveforms": ["velocity"], "sampling": step}
     scenario = Scenario(**base | {"time": span, "output": output, "receivers": places})
-    result = api.run(scenario, device=report.options.device, progress=False)
+    result = driver.run(scenario, device=report.options.device, progress=False)
     data, elements = result.dataset, result.plan.grid.elements
     for a in chosen:
         component = "Z" if a["component"] == "Z" else "N"

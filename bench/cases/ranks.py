@@ -28,10 +28,10 @@ import numpy as np
 import craton.gravity
 from bench.cases.gravity import random_ensemble
 from bench.harness import Report, difference, median_seconds, run, tables
-from craton import api
 from craton.comm import Together, halos, mpi, ranks
 from craton.comm.local import Alone, spawn
 from craton.comm.placement import machine, place, planner
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.run import plan_of_rank
@@ -209,9 +209,9 @@ def compared(report, part, make):
     """Differences of all GPUs from one, of the scenarios that `make` gives by name."""
     comm, row = report.comm, {"gpus": report.comm.size}
     for name, scenario in make.items() if comm.size > 1 else ():
-        many = api.run(scenario, progress=False, comm=comm)
+        many = driver.run(scenario, progress=False, comm=comm)
         if comm.rank == 0:
-            one = api.run(scenario, progress=False, comm=Alone())
+            one = driver.run(scenario, progress=False, comm=Alone())
             sums = [np.cumsum(result.samples.astype(float), 0) for result in (many, one)]
             row[name] = {"steps": len(one.samples), **difference(many.samples, one.samples)}
             row[name]["displacement_l2"] = difference(*sums)["l2"]
@@ -241,7 +241,7 @@ def cube(shape, faces, grid=None, duration=20, device="cuda"):
 def measure(comm, options, shape, faces, grid=None, overlap=True, waiting=False):
     """One case on the ranks of `comm`: a row, the same on all of them."""
     begin, asked = time.perf_counter(), cube(shape, faces, grid, device=options.device)
-    planned, here = plan_of_rank(asked, api.plan(asked), comm), machine_of(comm, options)
+    planned, here = plan_of_rank(asked, driver.plan(asked), comm), machine_of(comm, options)
     program = waves.commit(asked, planned, here)
     connect(program, comm, overlap)
     randomise(program)

@@ -21,8 +21,9 @@ import numpy as np
 
 from bench.cases import builders
 from bench.harness import difference
-from craton import api, benchmark
+from craton import benchmark
 from craton.backends.cpu import CPU
+from craton.driver import run as driving
 from craton.driver import waves as driver
 from craton.driver.march import march
 from craton.methods.finite_difference import bench as differences
@@ -99,7 +100,7 @@ def stepped(scenario, machines):
     """
     fields = []
     for machine in machines:
-        program = driver.commit(scenario, api.plan(scenario), machine)
+        program = driver.commit(scenario, driving.plan(scenario), machine)
         benchmark.randomise(program, machine)
         march(program, benchmark.watchers(scenario, program), 1)
         state = [program.host(name).ravel() for name in (*VELOCITY, *STRESS)]
@@ -111,7 +112,7 @@ def stepped(scenario, machines):
 
 def traces(scenario, device):
     """Velocity (receiver, component, time) of a run."""
-    return api.run(scenario, device=device).dataset.velocity.values
+    return driving.run(scenario, device=device).dataset.velocity.values
 
 
 # --- speed --------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def settings(report):
     """The streamed steps in 16 bits alone, by setting."""
     (n,) = report.options.size or (512,)
     scenario = stored(differences.cube(n, "rigid", "rigid"), "half")
-    plan = api.plan(scenario)
+    plan = driving.plan(scenario)
     program = driver.commit(scenario, plan, report.machine)
     benchmark.randomise(program, report.machine)
     launches = [
@@ -214,7 +215,7 @@ def compared(report, part, tables, last=1.0, near=None):
     for storage in ("full", "half"):
         begin = time.perf_counter()
         scenario = Scenario(**tables, run={"storage": storage})
-        dataset = api.run(scenario, device=report.options.device).dataset
+        dataset = driving.run(scenario, device=report.options.device).dataset
         found[storage] = dataset.velocity.values.reshape(len(dataset.receiver), -1, dataset.sizes["time"])
         seconds[storage] = time.perf_counter() - begin
     step = tables["time"]["step"]
@@ -297,10 +298,10 @@ def large(report):
             receivers=[{"name": "R", "at": [middle + 60, middle, -middle]}],
         )
         begin = time.perf_counter()
-        plan = api.plan(scenario)
+        plan = driving.plan(scenario)
         row = {"case": scenario.title, "points": plan.points, "nbytes": plan.nbytes}
         row["plan_seconds"] = time.perf_counter() - begin
-        result = api.run(scenario, device=report.options.device)
+        result = driving.run(scenario, device=report.options.device)
         row["run_seconds"] = time.perf_counter() - begin - row["plan_seconds"]
         row |= {"steps": plan.steps, "bytes_per_point": plan.nbytes / plan.points}
         row["peak"] = float(np.abs(result.dataset.velocity.values).max())

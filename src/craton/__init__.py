@@ -4,7 +4,8 @@ many GPUs.
 
 from typing import TYPE_CHECKING
 
-from craton.api import Result, load, resume, run
+from craton.driver.result import Result
+from craton.driver.run import load, resume, run
 
 if TYPE_CHECKING:
     from craton.driver.march import Observer

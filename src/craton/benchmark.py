@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from craton import api
 from craton.backends import backend
 from craton.comm.placement import planner
 from craton.core.rolling import rings
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.job import Job
 from craton.driver.march import march
@@ -94,7 +94,7 @@ def march_rate(case, machine, bandwidth):
     """Figures of a case of time steps."""
     begin = time.perf_counter()
     scenario = case.scenario if isinstance(case, BenchCase) else case
-    plan = case.plan(planner()) if isinstance(case, BenchCase) else api.plan(case)
+    plan = case.plan(planner()) if isinstance(case, BenchCase) else driver.plan(case)
     built = time.perf_counter() - begin
     figures = timed(scenario, plan, machine, bandwidth) | {"build_seconds": built, "unit": "point_steps"}
     if isinstance(case, BenchCase):

@@ -5,8 +5,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import craton
-from craton import api
 from craton.backends import backend
+from craton.driver import run as driver
 from craton.driver.waves import commit
 from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
 from craton.scenario import Scenario
@@ -132,7 +132,7 @@ def periodic(model, waves=None, duration=0.2, points=POINTS):
 def standing(direction, polarisation, model, waves=None, steps=60, duration=0.2, points=POINTS):
     """Wavenumber, step and the amplitudes of a standing plane wave after each of some steps."""
     scenario = periodic(model, waves, duration, points)
-    planned = api.plan(scenario)
+    planned = driver.plan(scenario)
     program, shapes, amplitudes = commit(scenario, planned, backend("cpu", threads=1)), {}, []
     k = 2 * np.pi / (points * SPACING) * np.array(direction)
     for axis, name in enumerate(VELOCITY):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from craton import api
 from craton.backends.concurrent import side_by_side
 from craton.backends.cpu import CPU
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.methods.finite_difference.bench import cube
 
@@ -18,7 +18,7 @@ def groups_of(plan):
 
 @pytest.mark.parametrize("faces", ["a1", pytest.param("periodic", marks=pytest.mark.long)])
 def test_what_reads_far_beyond_its_box_shares_no_array_with_its_neighbours(faces):
-    plan, readers = api.plan(cube(32, faces, faces)), []
+    plan, readers = driver.plan(cube(32, faces, faces)), []
     for group in groups_of(plan):
         for launch in (launch for launch in group if launch.on_grid and not launch.op.pointwise):
             arrays = {name for neighbour in group if neighbour is not launch for name in neighbour.arrays}
@@ -30,7 +30,7 @@ def test_what_reads_far_beyond_its_box_shares_no_array_with_its_neighbours(faces
 def test_opposite_layers_run_side_by_side_and_order_within_groups_changes_no_bit():
     """Crossing layers do not."""
     scenario, fields = cube(32, "free", "cpml"), []
-    plan = api.plan(scenario)
+    plan = driver.plan(scenario)
     names = [sorted({launch.op.name for launch in group}) for group in groups_of(plan)]
     first = [["velocity"], ["cpml_velocity_x"], ["cpml_velocity_y"], ["cpml_velocity_z", "velocity_surface"]]
     assert names[:4] == first and ["inject"] in names and len(names) == 14

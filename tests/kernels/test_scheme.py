@@ -4,7 +4,7 @@ import fdcase
 import numpy as np
 import pytest
 
-from craton import api
+from craton.driver import run as driver
 from craton.methods.finite_difference.equations import scheme
 
 PHASE = np.linspace(1e-3, np.pi, 20001)
@@ -66,7 +66,7 @@ def planned(order, weights="taylor", top="free", spacing=200, **more):
     """A plan of a homogeneous medium, and its notes on the resolution."""
     more |= {"run": {"order": order, "weights": weights}, "boundaries": {"top": top}}
     model = {"kind": "homogeneous", "vp": 4000, "vs": 2300, "rho": 2500}
-    p = api.plan(fdcase.box([6000] * 3, spacing, model, SOURCE, 1, [[1500, 2000, -2000]], **more))
+    p = driver.plan(fdcase.box([6000] * 3, spacing, model, SOURCE, 1, [[1500, 2000, -2000]], **more))
     return p, dict(p.notes["Resolution"])
 
 

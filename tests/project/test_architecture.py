@@ -31,7 +31,7 @@ METHODS = OUTPUT | {"output"}
 SCENARIO = METHODS | {"methods"}
 DRIVER = SCENARIO | {"scenario", "backends", "comm"}
 PUBLIC = DRIVER | {"driver"}
-COMMANDS = PUBLIC | {"report", "api", "shots", "inverse", "greens", "gravity", "benchmark", "validation"}
+COMMANDS = PUBLIC | {"report", "shots", "inverse", "greens", "gravity", "benchmark", "validation"}
 ALLOWED = {
     **dict.fromkeys(("errors", "versions", "text", "lock", "memory"), set()),
     **dict.fromkeys(("conventions", "integrity"), {"errors"}),
@@ -50,15 +50,15 @@ ALLOWED = {
     "comm": MACHINE | {"backends"},
     "driver": DRIVER,
     "report": SCENARIO | {"scenario"},
-    **dict.fromkeys(("api", "gravity"), PUBLIC),
-    "shots": PUBLIC | {"api"},
+    "gravity": PUBLIC,
+    "shots": PUBLIC,
     "inverse": PUBLIC | {"shots", "gravity"},
     "greens": PUBLIC | {"shots"},
     "torch": PUBLIC | {"inverse"},
-    "benchmark": PUBLIC | {"api", "gravity"},
-    "validation": PUBLIC | {"api", "report"},
+    "benchmark": PUBLIC | {"gravity"},
+    "validation": PUBLIC | {"report"},
     "cli": COMMANDS,
-    "__init__": PUBLIC | {"api", "shots", "gravity", "inverse"},
+    "__init__": PUBLIC | {"shots", "gravity", "inverse"},
     "__main__": {"cli"},
 }
 

@@ -14,10 +14,10 @@ from paths import ROOT
 from smallcase import TEXT
 
 import craton
-from craton import api
 from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.driver import run, trial, waves
+from craton.driver import run as driver
 from craton.methods import METHODS
 from craton.methods.finite_difference import catalogue
 from craton.methods.waves.ranks.ranks import plan_of_rank
@@ -97,7 +97,7 @@ def test_every_operator_is_launched(waves, never):
     launched = set()
     for name, (make, how) in every.cases().items():
         if next((w for w in ("P-SV", "SH") if name.startswith(w)), None) == waves:
-            plan = api.plan(make())
+            plan = driver.plan(make())
             launched |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
             lossy = [op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")]
             launched |= {f"{op}_{name.split()[-1]}" for op in lossy}

@@ -18,7 +18,6 @@ from rankcase import alone, elements, fluid, hilly, misfits, plane, run_alone, s
 from smallcase import pictured, same_results
 
 import craton
-from craton import api
 from craton.backends import backend
 from craton.cli import main
 from craton.comm import Together, launcher
@@ -26,6 +25,7 @@ from craton.comm.halos import OnHost, connect
 from craton.comm.local import spawn
 from craton.core.gathering import divide_channels, sampling_launches
 from craton.core.partition import split
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.job import Job
 from craton.driver.march import march
@@ -280,7 +280,7 @@ def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
 
     def rank(comm):
         with pytest.raises(Exception, match="no memory left") as error:
-            api.run(shared("solid"), progress=False, comm=comm)
+            driver.run(shared("solid"), progress=False, comm=comm)
         return error.value.agreed
 
     monkeypatch.setattr(ranks, "combine_statistics", broken)

@@ -59,7 +59,7 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
 
 def plan_of(scenario, planner=None):
     """Return the plan of a scenario, or None and the error that has its problems."""
-    from craton.api import plan
+    from craton.driver.run import plan
 
     try:
         return (planner or plan)(scenario), None

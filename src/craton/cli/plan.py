@@ -62,15 +62,16 @@ def one_run(scenario, ranks=1, outlined=None):
     Where the method has a short cut, what the plan costs, without the plan; `outlined` then has it
     as well.
     """
-    from craton import api, shots
+    from craton import shots
     from craton.comm.placement import planner
+    from craton.driver import run as driver
     from craton.methods import METHODS
 
     outline = METHODS[scenario.method].outline(scenario, ranks, partial(planner, threads=scenario.run.threads))
     if outline is not None:
         (outlined if outlined is not None else []).append(outline)
         return outline
-    return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
+    return shots.prepare(scenario).planned if shots_apart(scenario) else driver.plan(scenario)
 
 
 def of_gradient(scenario, ranks=1):

@@ -222,10 +222,10 @@ def unfit(scenario):
 
 def planned_of(shot):
     """Return the plan of a shot, or None; its problems."""
-    from craton import api
+    from craton.driver import run as driver
 
     try:
-        return api.plan(shot.scenario), ()
+        return driver.plan(shot.scenario), ()
     except ScenarioError as error:
         return None, error.problems
 

@@ -129,7 +129,7 @@ def computed(task, scenario, log):
     """Run a shot: Result; of one rank with plan and material of the shot before, where these are
     its own.
     """
-    from craton import api
+    from craton.driver import run as driver
     from craton.driver.simulation import MediumRuns
     from craton.scenario import dumps
 
@@ -137,7 +137,7 @@ def computed(task, scenario, log):
         forget()
         scenario = scenario if task.snapshots else scenario.model_copy(update={"snapshots": (), "peaks": ()})
         folder = {"out": log.run, "force": True} if task.snapshots else {}
-        return api.run(scenario, progress=False, warn=False, devices=task.ranks, **folder)
+        return driver.run(scenario, progress=False, warn=False, devices=task.ranks, **folder)
     scenario = scenario.model_copy(update={"snapshots": (), "peaks": ()})
     key = task.start, dumps(scenario.model_copy(update={"source": (), "receivers": ()}))
     # taken out while it is at work: another thread of this process makes its own

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton import api
 from craton.backends import backend
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.scenario import Scenario
 from craton.validation.compare import row
@@ -36,7 +36,7 @@ def decay(what, times, left):
 
 def energies(scenario, device, every=0.05):
     """Return times and the energy inside the layers over its largest value."""
-    planned, model = api.plan(scenario), scenario.model
+    planned, model = driver.plan(scenario), scenario.model
     program = waves.commit(scenario, planned, backend(device))
     thickness = scenario.boundaries.cpml.thickness
     inside = tuple(
@@ -173,7 +173,9 @@ def measured(incidence: Incidence, device="auto") -> dict[str, np.ndarray]:
     """Return amplitudes that a layer sends back over those of the incident wave, for each angle: "velocity", of all waves that come back,
     and of body waves "same", of the kind that came in (by pressure or rotation).
     """
-    small, large = (api.run(incidence.scenario(size), device=device, progress=False).dataset for size in (False, True))
+    small, large = (
+        driver.run(incidence.scenario(size), device=device, progress=False).dataset for size in (False, True)
+    )
     t, count = small.time.values, len(incidence.angles)
     names = {"velocity": "velocity", "same": QUANTITIES.get(incidence.wave)}
     peaks = {}

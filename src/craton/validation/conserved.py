@@ -4,8 +4,8 @@ absorbing faces shall take away. float64 in random media below a free surface, u
 
 import numpy as np
 
-from craton import api
 from craton.backends import backend
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.methods.finite_difference.equations.closure import HIGHEST, closure
 from craton.scenario import Scenario
@@ -62,7 +62,7 @@ def energies(scenario, order, device, every=11):
     """Return the energy now and then once the sources are silent, and the steps between the first
     and the last look.
     """
-    planned = api.plan(scenario)
+    planned = driver.plan(scenario)
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
@@ -130,7 +130,7 @@ def reciprocity(case, device):
         for at, direction in zip(places, directions):
             force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist(), "wavelet": run["wavelet"]}
             scenario = Scenario(**run["scenario"], model=random_medium(), source=[force])
-            samples = api.run(scenario, device=device, progress=False).samples
+            samples = driver.run(scenario, device=device, progress=False).samples
             motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
         pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
         largest = max(np.abs(first - second).max() / np.abs(first).max() for first, second in pairs)
@@ -256,7 +256,7 @@ def middle(case):
 def colours(case, device):
     """Coloured assembly twice, float32: bits that differ; and the usual assembly against it."""
     first, second, usual = (
-        api.run(Scenario(**run["scenario"], model=random_medium()), device=device, progress=False).samples
+        driver.run(Scenario(**run["scenario"], model=random_medium()), device=device, progress=False).samples
         for run in runs(case)
     )
     differing = np.count_nonzero(first.view(np.int32) != second.view(np.int32))

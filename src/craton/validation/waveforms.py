@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton import api
+from craton.driver import run as driver
 from craton.scenario import Scenario
 from craton.validation import arrivals, solutions
 from craton.validation.compare import at_times, merged, misfit, row, runs
@@ -32,7 +32,7 @@ def computed(run, device):
     scenario = Scenario(**run["scenario"])
     if run.get("distorted"):
         return run_on_mesh(scenario, device, distorted(scenario)).dataset, {}
-    result = api.run(scenario, device=device, progress=False)
+    result = driver.run(scenario, device=device, progress=False)
     return result.dataset, {"elements": result.plan.grid.elements} if scenario.method == "sem" else {}
 
 

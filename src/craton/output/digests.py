@@ -93,8 +93,7 @@ def scenarios_of(files):
 
 def rows_of(run):
     """Return the checksums of files and the numbers of chunks, with their seals, that a run.json
-    states: two dicts of rows of two; what no run has written is left out. Earlier versions wrote no
-    seals: None.
+    states: two dicts of rows of two; what no run has written is left out.
 
     Parameters
     ----------
@@ -103,13 +102,8 @@ def rows_of(run):
     files, arrays = run.get(FILES), run.get(ARRAYS)
     files = files if isinstance(files, dict) else {}
     arrays = arrays if isinstance(arrays, dict) else {}
-    return (
-        {name: row for name, row in files.items() if _is_inside(name) and _is_row(row)},
-        {
-            name: row if isinstance(row, list) else [row, None]
-            for name, row in arrays.items()
-            if _is_inside(name) and (_is_row(row) or type(row) is int)
-        },
+    return tuple(
+        {name: row for name, row in rows.items() if _is_inside(name) and _is_row(row)} for rows in (files, arrays)
     )
 
 
@@ -168,7 +162,7 @@ def check_chunks(out, arrays, sealed=True):
             present = list(filter(CHUNK_NAME.fullmatch, os.listdir(folder)))
             if len(present) < count:
                 raise Damaged(folder, f"it has {len(present):,} of {count:,} chunks")
-            if sealed and stated and len(present) == count and seal(folder, present) != stated:
+            if sealed and len(present) == count and seal(folder, present) != stated:
                 raise Damaged(folder, "its chunks are not those that were written, or exchanged")
 
 

@@ -66,7 +66,7 @@ KINDS = {  # of what an OUT holds, key of run.json: in words
     "gradient": "a gradient",
     "greens": "a store of Green's functions",
 }
-# arrays by which those are known that an earlier version wrote
+# arrays that tell the kind where run.json is damaged
 KNOWN_BY = {"values": "greens", "misfit": "gradient"}
 
 

@@ -25,7 +25,7 @@ from craton.driver.march import march
 from craton.driver.observers.record import Record
 from craton.driver.saved import latest
 from craton.driver.waves import commit
-from craton.methods.waves import series
+from craton.methods.waves import greens
 from craton.methods.waves.ranks.ranks import plan_of_rank
 from craton.scenario import Scenario
 
@@ -125,7 +125,7 @@ def by_ranks(scenario, plan, make, grid, steps):
 def sums_of_series(stored, machine, sums=64, places=2000, samples=600, rows=500):
     """Weighted sums of random series of one machine, {"sums": [array]}."""
     rng, columns = np.random.default_rng(5), range(3)
-    plan = series.plan(list(columns), places, samples, stored, sums, sums * rows)
+    plan = greens.sum_plan(list(columns), places, samples, stored, sums, sums * rows)
     size = plan.arrays["values_0"].shape
     values = {f"values_{n}": (1e3 * rng.standard_normal(size)).astype(stored) for n in columns}
     if stored == "int16":
@@ -148,7 +148,7 @@ def row_of_series(name, stored, options):
     begin, make = time.perf_counter(), partial(backend, threads=options.threads)
     parts = sums_of_series(stored, make(options.device))
     row = {"case": name, "steps": 1, "precision": "float32"}
-    row |= {"operators": [series.operator(stored).name], "peaks": largest(parts)}
+    row |= {"operators": [greens.sum_operator(stored).name], "peaks": largest(parts)}
     row["passed"] = bool(np.isfinite(parts["sums"][0]).all())
     if not (options.alone or options.small):
         row = compared(row, parts, sums_of_series(stored, make("cpu")))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from craton.driver.simulation import Simulation
     from craton.inverse import Problem, gradient
     from craton.inverse.survey import plan, run_gradient
-    from craton.methods.waves.coupling.shell import injection_points
+    from craton.methods.waves.coupling.boxes import injection_points
     from craton.scenario import *  # noqa: F403 (its tables)
     from craton.scenario import Scenario
     from craton.shots import run_survey
@@ -37,7 +37,7 @@ _ELSEWHERE = {
     "Problem": "craton.inverse",
     "Simulation": "craton.driver.simulation",
     "gradient": "craton.inverse",
-    "injection_points": "craton.methods.waves.coupling.shell",
+    "injection_points": "craton.methods.waves.coupling.boxes",
     "plan": "craton.inverse.survey",
     "run_gradient": "craton.inverse.survey",
     "run_survey": "craton.shots",

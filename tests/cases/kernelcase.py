@@ -23,7 +23,7 @@ from craton.host import compile as host
 from craton.methods.finite_difference import catalogue
 from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.scheme import ORDERS, stencil
-from craton.methods.waves import series, tables
+from craton.methods.waves import greens, tables
 
 ABSENT = ("memory", "d11", "d13", "r66", "qp", "qs")  # in an isotropic medium without attenuation
 PRECISIONS = ("float32", "float64")
@@ -44,7 +44,7 @@ def tiers(cases, short):
 @cache
 def every_operator():
     """{id: operator}: orders 4, 8 and 16 in space, 4 in the plane, each text that does not depend on the order once."""
-    others = [tables.HOLD, *catalogue.transposed(4).values(), *series.operators(), *catalogue.in_half(4).values()]
+    others = [tables.HOLD, *catalogue.transposed(4).values(), *greens.sum_operators(), *catalogue.in_half(4).values()]
     every = {op.name: op for op in others}
     for order, motion in ((4, None), (8, None), (LONGEST, None), (4, "P-SV"), (4, "SH")):
         for name, op in catalogue.operators(order, motion).items():

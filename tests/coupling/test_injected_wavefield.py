@@ -15,7 +15,7 @@ import craton
 from craton import io
 from craton.cli import main
 from craton.errors import ScenarioError
-from craton.methods.waves.coupling.lattice import NoLattice, interpolation, lattice_of
+from craton.methods.waves.coupling.sampled import NoLattice, interpolation, lattice_of
 from craton.survey import leapfrog
 
 

@@ -13,8 +13,8 @@ import craton
 from craton.core.grid import Grid
 from craton.core.layout import Layout
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import many_moments, points, snapshots
-from craton.methods.waves import tables
+from craton.methods.finite_difference import points
+from craton.methods.waves import pictures, tables
 from craton.model import cell_averages, extremes, problems
 from craton.model.globe import prem
 from craton.model.globe.chunk import chunk
@@ -234,7 +234,7 @@ def test_faults_act_on_matter_only():
     rock = sum(ground.shares(grid, 0, 30))
 
     def rows(d, field, places):
-        return tables.stacked(len(places), [many_moments.around_many(d, field, places, 8)])
+        return tables.stacked(len(places), [points.around_many(d, field, places, 8)])
 
     for field in ("sxx", "sxy", "sxz"):
         first, index, weights = rows(d, field, places)
@@ -293,7 +293,7 @@ def test_air_shows_nothing_in_pictures():
     plan = craton.plan(scenario(slope, places=(), at=at, snapshots=[{"name": "s", "every": 0.3}]))
     (series,) = plan.snapshots
     ones = {name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in series.reads}
-    picture = snapshots.picture(series, ones)
+    picture = pictures.picture(series, ones)
     assert np.isnan(picture[:, -1]).all() and np.isfinite(picture[:, :40]).all()
 
 

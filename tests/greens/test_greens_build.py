@@ -127,9 +127,11 @@ def test_a_field_takes_the_memory_that_is_planned(tmp_path, places, samples, dty
     picture, field = np.ones(places), []
 
     def sort():
-        pictures = store.Pictures(places, samples)
+        counted = iter(range(samples))
+        volume = SimpleNamespace(places=places, reads={}, picture=lambda _: next(counted) * picture)
+        pictures = store.Pictures(volume, 1, samples)
         for n in range(samples):
-            pictures.put("greens", n, {"v": n * picture})
+            pictures.see(n, None)
         field[:] = [pictures.finished()]
 
     sorting = peak(sort) + 28 * places  # and what makes a picture, before it is taken

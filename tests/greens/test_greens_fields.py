@@ -13,10 +13,11 @@ from kernelcase import launch, on_host
 
 from craton.errors import ScenarioError
 from craton.greens import fields
+from craton.greens.about import refuse_layout
 from craton.methods import METHODS
-from craton.methods.spectral_element.greens import element_velocities
-from craton.methods.spectral_element.space import ElementSpace, element_parts
-from craton.methods.waves import series
+from craton.methods.spectral_element.sources import element_parts
+from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.greens import sum_operator, sum_plan
 
 
 @pytest.mark.parametrize("stored", [pytest.param("int16", marks=pytest.mark.long), "float32"])
@@ -35,9 +36,9 @@ def test_sums_of_the_text_of_a_gpu(stored, tmp_path):
     arrays = {"first": first, "row": row, "weight": weight, "sums": np.zeros(expected.shape)}
     arrays |= {f"values_{n}": values[n] for n in range(columns)}
     arrays |= {f"scale_{n}": scale[n] for n in range(columns)} if stored == "int16" else {}
-    op = series.operator(stored)
+    op = sum_operator(stored)
     library = on_host([op], "float32", tmp_path / "sums")
-    for launched in series.plan([0, 1], places, samples, stored, sums, 64).phases[0].launches:
+    for launched in sum_plan([0, 1], places, samples, stored, sums, 64).phases[0].launches:
         addresses = [arrays[name].ctypes.data if name else None for name in launched.arrays]
         blocks = (-(-launched.box[5] // op.block[0]), 1, launched.box[1])
         launch(library, op, "float32", addresses, launched.box, launched.params, blocks)
@@ -51,14 +52,15 @@ def test_what_is_left_out_is_lighter_than_allowed():
     weight = 10.0 ** rng.uniform(-9, 0, (3, 500)) * rng.choice([-1, 1], (3, 500))
     weight[1] = 0
     magnitude = 10.0 ** rng.uniform(-3, 3, 99)
-    first, row, heavy = fields.lightened(index, weight, magnitude, 1e-4)
+    rows = [0, 500, 1000, 1500], index.ravel(), weight.ravel()
+    first, row, heavy = fields.lightened(*rows, magnitude, 1e-4)
     assert first[1] == first[2] and len(row) == len(heavy) == first[3]
     for n in (0, 2):
         part = slice(first[n], first[n + 1])
         total = (np.abs(weight[n]) * magnitude[index[n]]).sum()
         rest = (np.abs(heavy[part]) * magnitude[row[part]]).sum()
         assert 0 <= total - rest <= 2e-4 * total and first[n + 1] - first[n] < 400
-    first, row, _ = fields.lightened(index, weight, magnitude, 0.0)
+    first, row, _ = fields.lightened(*rows, magnitude, 0.0)
     assert np.array_equal(np.sort(row[: first[1]]), np.sort(index[0]))
 
 
@@ -106,34 +108,32 @@ def field(request):
         x = np.arange(0, 1201, 100.0)
         hill = {"x": x.tolist(), "y": x.tolist(), "z": (20 * np.sin(x / 300)[:, None] * np.cos(x / 200)).tolist()}
         tables = edited(tables, domain__size=[1200, 1200, 500], model__topography=hill)
-    return element_velocities(scenario(tables, (600, 600, -50)), [450, 450, -90], [700, 750, 0])[0]
+    return METHODS["sem"].moment_field(scenario(tables, (600, 600, -50)), [450, 450, -90], [700, 750, 0])[0].volume
 
 
 def at_nodes(field, at):
     """Index and weight of what a moment sees of the velocities at nodes."""
-    index, weight, _ = ElementSpace(field.medium).point_rows(
-        [SimpleNamespace(xyz=np.array(at), moment=MOMENT, force=None)]
-    )
-    return index - field.medium.offset("force"), weight
+    index, weight, _ = ElementSpace(field.d).point_rows([SimpleNamespace(xyz=np.array(at), moment=MOMENT, force=None)])
+    return index - field.d.offset("force"), weight
 
 
 def test_sums_are_those_of_velocities_at_nodes(field):
     """For any motion of the nodes: what moments see of it, from coefficients and from the nodes."""
-    motion = np.random.default_rng(1).standard_normal((field.medium.points.max() + 1, 3))
+    motion = np.random.default_rng(1).standard_normal((field.d.points.max() + 1, 3))
     coefficients = field.picture({"velocity": motion[field.nodes[0]]})
     assert coefficients.shape == (field.places,)
     for at in POSITIONS:
-        places, weights = field.rows(np.array([at]), SIX)
+        _, places, weights = field.rows(np.array([at]), SIX)
         index, weight = at_nodes(field, at)
-        assert weights[0] @ coefficients[places[0]] == pytest.approx(weight @ motion.ravel()[index], rel=1e-11)
+        assert weights @ coefficients[places] == pytest.approx(weight @ motion.ravel()[index], rel=1e-11)
 
 
 def test_long_waves_keep_their_digits_in_16_bits(field):
     """A wave of 250 elements: values at the nodes, rounded in the same way, have lost them."""
     numbers, _ = field.nodes
-    position = np.zeros((field.medium.points.max() + 1, 3))
-    points = np.asarray(field.medium.points).reshape(field.medium.mesh.size, -1)
-    position[points] = np.moveaxis(field.medium.coordinates(np.arange(len(points))), 1, 2)
+    position = np.zeros((field.d.points.max() + 1, 3))
+    points = np.asarray(field.d.points).reshape(field.d.mesh.size, -1)
+    position[points] = np.moveaxis(field.d.coordinates(np.arange(len(points))), 1, 2)
     phase = 2 * np.pi * (position @ [6e-6, 5e-6, 4e-6] - np.linspace(0, 1, 20)[:, None])
     motion = np.cos(phase)[..., None] * [0.3, -0.5, 0.8]
     stored = np.array([field.picture({"velocity": v[numbers]}) for v in motion])
@@ -143,7 +143,7 @@ def test_long_waves_keep_their_digits_in_16_bits(field):
         return np.rint(series / scale) * scale
 
     for at in POSITIONS:
-        places, weights = (part[0] for part in field.rows(np.array([at]), SIX))
+        _, places, weights = field.rows(np.array([at]), SIX)
         exact, (index, weight) = stored[:, places] @ weights, at_nodes(field, at)
         off_stored = rounded(stored)[:, places] @ weights - exact
         off_nodes = rounded(motion.reshape(20, -1)[:, index]) @ weight - exact
@@ -154,8 +154,7 @@ def test_long_waves_keep_their_digits_in_16_bits(field):
 def test_parts_of_sources_that_are_not_stored_are_told_and_stores_of_another_layout_refused(field):
     """Of nodes, as they were kept before."""
     source = SimpleNamespace(xyz=np.array(POSITIONS[0]), moment=MOMENT, force=None)
-    _, element, *_ = element_parts(field.medium, [source])[0]
+    _, element, *_ = element_parts(field.d, [source])[0]
     less = replace(field, elements=field.elements[field.elements != element])
     refused(ScenarioError, "outside of what is stored", less.rows, np.array([POSITIONS[0]]), SIX)
-    about = {name: value for name, value in field.about.items() if name != "layout"}
-    refused(ScenarioError, "earlier version", METHODS["sem"].moment_rows, field.scenario, about)
+    refused(ScenarioError, "earlier version", refuse_layout, {"resolution": 1.0}, field)

@@ -72,7 +72,7 @@ def test_only_fields_that_are_used_are_compared(out, whole):
     """Each once; the one that is damaged when it is used; one station needs its own, and gets what all stations get."""
     damage(out / SECOND, 0.5)
     store = greens.open(out)
-    assert np.isfinite(store._fields.sums([0], 1, np.array([[3]]), np.array([[1.0]]), 0.0)).all()
+    assert np.isfinite(store._fields.sums([0], 1, (np.arange(2), np.array([3]), np.array([1.0])), 0.0)).all()
     refused(Damaged, "1.0.0 is damaged: its checksum", store.seismograms)
     wavelet = {"kind": "gaussian", "tau": 0.1}
     refused(Damaged, "1.0.0 is damaged: its checksum", store.batch, [[1000, 0, -400]], np.ones((1, 6)), wavelet)
@@ -99,13 +99,12 @@ def test_a_field_that_is_gone_is_computed_again(out, whole):
 
 
 NAN = float("nan")
-FIELD = {"origin": 1, "spacing": 0, "shape": [], "box": [], "stresses": [], "planar": 0}
 WRONG = {
     "dt": [0, -1, "x", float("inf")],
     "start": [NAN],
     "every": [0, 1.5],
     "method": ["nope", "gravity"],
-    "field": [{}, [], FIELD, {"low": [0, 0], "high": [1, 1], "resolution": 1.0}],
+    "field": [{}, [], {"resolution": "x"}, {"resolution": None}],
     "max_frequency": ["x", NAN],
     "duration": [None],
     "volume": [[], [[1, 2]], [[1, 2], [3, NAN]]],
@@ -135,12 +134,11 @@ def test_a_run_json_that_is_none_or_of_a_run_is_told(out, capsys):
 
 
 def test_what_cannot_be_of_this_store_is_refused(out):
-    """A box of fewer places, before anything outside of the files is read; another medium; an impulse that was cut off."""
-    field = attributes(out)["field"]
-    first, *others = field["box"]
-    write_attributes(out, field=field | {"box": [first - 40, *others]})
-    refused(Damaged, "too few for its volume", greens.open(out).seismograms)
-    write_attributes(out, field=field)
+    """A volume of fewer places; another medium; an impulse that was cut off."""
+    low, high = attributes(out)["volume"]
+    write_attributes(out, volume=[[low[0] - 200, *low[1:]], high])
+    refused(Damaged, "places, its volume", greens.open, out)
+    write_attributes(out, volume=[low, high])
     damage(out / "scenario.toml", ("2000", "2001"))  # the medium and the mesh are made anew of it
     refused(Damaged, "scenario.toml is damaged", greens.open, out)
     damage(out / "scenario.toml", ("2001", "2000"))

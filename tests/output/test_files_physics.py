@@ -11,9 +11,9 @@ from craton import memory
 from craton.errors import ResourceError
 from craton.io import srf
 from craton.methods.finite_difference import build as fd
-from craton.methods.finite_difference import many_moments
+from craton.methods.finite_difference import points as grid_points
 from craton.methods.finite_difference.space import GridSpace
-from craton.methods.waves import windows as slip_windows
+from craton.methods.waves import sources as slip_windows
 from craton.scenario import Scenario
 from craton.survey import faults, geography, leapfrog, source_files
 from craton.survey import sources as survey_sources
@@ -105,7 +105,7 @@ def test_fault_equals_point_sources(tmp_path, monkeypatch, places, width, bound)
     They differ by how samples are joined (straight lines here, cubics there): (w dt)^2 / 12 for the interval of 0.02 s, 1e-3 at 1 Hz,
     and by the mean over a step.
     """
-    monkeypatch.setattr(many_moments, "FEW", 0 if width == 4 else many_moments.FEW)
+    monkeypatch.setattr(grid_points, "FEW", 0 if width == 4 else grid_points.FEW)
     slip, points = sum(SMOOTH) * 0.02 * 1e-2, []
     for x, y, depth, strike, dip, onset, rake in places:
         times = [onset + 0.02 * (n - 1) for n in range(len(SMOOTH) + 2)]
@@ -138,7 +138,7 @@ def test_windows_are_short_and_equal_columns_of_the_whole_run(tmp_path):
     fault = faults.build(srf.read(tmp_path / "r.srf"), "f", geography.Metres(), medium)
     d = fd.discretise(s, fd.grid_of(s), [fault])
     band = GridSpace(d).carried
-    begin, counts, values = slip_windows.of_fault(d, fault, band)
+    begin, counts, values = slip_windows.fault_windows(d, fault, band)
     assert counts.max() * d.dt < 3.5 and values.nbytes < 0.2 * 8 * d.steps * len(counts)
     sums = np.add.reduceat(values, np.cumsum(counts) - counts) * d.dt
     assert np.allclose(sums, fault.slips(), rtol=1e-4) and (begin >= 0).all() and (begin + counts <= d.steps).all()

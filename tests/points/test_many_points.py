@@ -22,7 +22,7 @@ from craton.io import keyed, limits, miniseed, stationxml
 from craton.io.contents import FileError
 from craton.io.stations import read_table
 from craton.methods import METHODS
-from craton.methods.finite_difference import build, many_moments
+from craton.methods.finite_difference import build, points
 from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.space import GridSpace
 from craton.methods.waves import receivers as channel_rows
@@ -266,7 +266,7 @@ def test_as_many_single_sources(changes, wavelet, worst, any_count, tmp_path, mo
     """Records, and what is said of the event. What is left is how records end, which goes with the band of the sources: 1e-4 where
     waves still pass then. Elements share none of the moments among neighbours.
     """
-    monkeypatch.setattr("craton.methods.spectral_element.couples.MOST", 0)
+    monkeypatch.setattr("craton.methods.spectral_element.sources.MOST", 0)
     (tmp_path / "c.csv").write_text(table(30))
     results = []
     for as_arrays in (False, True):
@@ -283,7 +283,7 @@ def test_as_many_single_sources(changes, wavelet, worst, any_count, tmp_path, mo
 def test_rows_are_counted_before_they_are_made(top, any_count, tmp_path, monkeypatch):
     """Those of finite faults, which are sorted whole; in blocks of few sources, to the last bit."""
     any_count(True)
-    monkeypatch.setattr(many_moments, "BLOCK", 7)
+    monkeypatch.setattr(points, "BLOCK", 7)
     (tmp_path / "c.csv").write_text(table(40))
     case = scenario(tmp_path / "c.csv", overrides=(f'boundaries.top="{top}"',))
     sources = source_files.build_all(case)

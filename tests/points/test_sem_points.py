@@ -15,7 +15,7 @@ from fdcase import cases
 from craton.conventions import COMPONENT_AXES
 from craton.core.layout import Layout
 from craton.core.plan import Launch
-from craton.methods.spectral_element import couples, snapshots
+from craton.methods.spectral_element import snapshots, sources
 from craton.methods.spectral_element.mesh.placing import Places, mesh_top
 from craton.methods.spectral_element.space import ElementSpace, source_problems
 from craton.methods.waves import pictures, tables
@@ -301,7 +301,7 @@ def test_moments_stay_on_their_side_of_an_interface():
     d = Toy(LATTICE, Layers(layers=[{"top": 0} | ROCK, {"top": -200, "vp": 4000, "vs": 2300, "rho": 2500}]))
     upper = LATTICE.centroids()[:, 2] > -200
     for z, alone in ((-120.0, True), (-180.0, True), (-200.0, False)):
-        shared, _, places, weights = couples.samples(d, np.array([[150.0, 170.0, z]]))
+        shared, _, places, weights = sources.samples(d, np.array([[150.0, 170.0, z]]))
         assert shared[0] == alone
         assert not alone or upper[places.element].all() and weights.sum() == pytest.approx(1, abs=1e-12)
         assert z != -120 or len(np.unique(places.element)) == 18

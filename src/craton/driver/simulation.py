@@ -2,11 +2,10 @@
 and compiled once.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 from craton.driver.job import Job
+from craton.driver.march import Observer
 from craton.driver.result import Result
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
@@ -47,24 +46,17 @@ class MediumRuns:
         self.machine = driver.choose_machine(scenario, self.plan, self._comm, device)
         self._arrays, self._filled_for = {}, None
 
-    def compute(self, scenario, progress: bool = False, series: Callable | None = None, writer: Any = None) -> Result:
+    def compute(self, scenario, progress: bool = False, observers: Sequence[Observer] = ()) -> Result:
         """Run a scenario of this medium, with the domain, model, times and run of the first, in memory; the bits are those
         of `craton.run`.
-
-        `series(plan)` gives the series of pictures that `writer` takes, in place of those of the scenario.
         """
         from craton.driver import waves
-        from craton.driver.observers.snapshots import Snapshots
 
         plan = self._planned(scenario)
-        if series is not None:
-            plan = replace(plan, snapshots=(series(plan),))
         arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
         program = waves.commit(scenario, plan, self.machine, arrays)
         self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
-        job = Job(scenario, plan, self.machine, progress=progress)
-        if series is not None:
-            return waves.march(job, program, [Snapshots(job, program, writer)]).finished()
+        job = Job(scenario, plan, self.machine, progress=progress, observers=observers)
         return waves.compute(job, program).finished()
 
     def _planned(self, scenario):

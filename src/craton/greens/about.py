@@ -23,7 +23,7 @@ class About(BaseModel):
     method : str
         ``"fd"`` or ``"sem"``.
     field : dict
-        See `Method.moment_field`.
+        See `craton.methods.waves.greens.Volume`.
     dt, start : float
         Of the runs, s.
     every : int
@@ -99,3 +99,10 @@ def refuse_others(path):
         raise ScenarioError([Problem("greens", words, remedy)])
     inspect_run(path)
     refuse_changed(path, RESULT, "scenario.toml")
+
+
+def refuse_layout(stored, volume):
+    """Refuse a store whose fields, of which it says `stored`, are laid out otherwise than those of a `Volume`."""
+    if stored.get("layout") != volume.about.get("layout"):
+        words = "the store was built by an earlier version of craton"
+        raise ScenarioError([Problem("greens", words, "run craton greens build again")])

@@ -10,18 +10,21 @@ import numpy as np
 from craton.backends.cpu import host_memory
 from craton.conventions import TENSOR, VECTOR
 from craton.errors import CratonError, Problem, ResourceError, ScenarioError
-from craton.greens.about import About, refuse_others
+from craton.greens.about import About, refuse_layout, refuse_others
 from craton.greens.fields import Fields
 from craton.greens.sources import moments_of, six_numbers
 from craton.greens.synthesis import LOST, Synthesis, key_of
 from craton.integrity import Damaged
 from craton.methods import METHODS
+from craton.methods.waves.tables import stacked_rows
 from craton.output.arrays import open_group
 from craton.output.inputs import changed as changed_inputs
 from craton.output.inspection import named_damage
 from craton.output.store import RESULT, read_run
+from craton.shots.survey import refuse
 from craton.survey import wavelets
 from craton.survey.globe import in_corners
+from craton.tables.fields import spatial
 
 SHIFT = 0.1  # of the spacing: how far a source is moved to see how seismograms change
 FOURTH = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}  # shift: weight of a derivative
@@ -107,7 +110,8 @@ class Database:
         self.max_frequency = about.max_frequency
         self.volume = np.array(about.volume, float)
         self.synthesis = Synthesis(about.dt, about.start, about.every, self._fields.samples, self.max_frequency)
-        self.scenario_on_grid, self._medium, self._rows = self._medium_and_rows()
+        field = self._moment_field()
+        self.scenario_on_grid, self._medium, self._rows = field.scenario, field.values, field.volume.rows
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
@@ -115,19 +119,23 @@ class Database:
             f"<craton.greens.Database of {len(self.stations)} stations, to {self.max_frequency:g} Hz, in {self.path}>"
         )
 
-    def _medium_and_rows(self):
-        """Return what `Method.moment_rows` makes of the scenario and its files, which are compared
-        with what they were.
-        """
+    def _moment_field(self):
+        """Return the `MomentField` that the scenario and its files give, which are compared with what they were."""
         for words in changed_inputs(self.path, read_run(self.path).get("inputs", ())):
             raise ScenarioError([Problem("greens", words, "build the store anew")])
         about = self._about
         try:
             self._resolution = float(about.field["resolution"])
-            return METHODS[about.method].moment_rows(self.scenario, about.field)
+            field, problems = METHODS[about.method].moment_field(self.scenario, *map(spatial, about.volume))
+            refuse(problems)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             words = f"its field cannot be right ({type(error).__name__}: {error})"
             raise Damaged(self.path / RESULT / ".zattrs", words) from error
+        refuse_layout(about.field, field.volume)
+        if field.volume.places != self._fields.places:
+            words = f"it has {self._fields.places:,} places, its volume {field.volume.places:,}"
+            raise Damaged(self.path / RESULT, words)
+        return field
 
     @cached_property
     def scenario(self):
@@ -240,7 +248,7 @@ class Database:
             begin += len(columns)
             for first in range(0, len(xyz), TOGETHER):
                 part = slice(first, first + TOGETHER)
-                strain = self._strain(columns, *self._rows(xyz[part], six[part]))
+                strain = self._strain(columns, self._rows(xyz[part], six[part]))
                 with machine.work():
                     velocity = strain @ transform
                 out[part, *where] = self._finite(machine.to_host(velocity))
@@ -289,13 +297,11 @@ class Database:
             xyz = np.array([point.xyz] * len(FOURTH), float)
             xyz[:, axis] += step * np.array(list(FOURTH))
             self._inside(xyz)
-            index, weight = self._rows(xyz, six * np.array(list(FOURTH.values()))[:, None] / step)
+            _, index, weight = self._rows(xyz, six * np.array(list(FOURTH.values()))[:, None] / step)
             places, row = np.unique(index, return_inverse=True)
-            parts.append((places, np.bincount(row.ravel(), weight.ravel())))
-        longest = max(len(places) for places, _ in parts)
-        rows = (np.stack([np.pad(p[k], (0, longest - len(p[k]))) for p in parts]) for k in (0, 1))
+            parts.append((places, np.bincount(row, weight)))
         labels = {"axis": ["xyz"[axis] for axis in axes]}
-        return self._labelled(labels, tuple(rows), point.wavelet, stations, sampling, duration)
+        return self._labelled(labels, stacked_rows(parts), point.wavelet, stations, sampling, duration)
 
     def write_mtuq(self, at, path, wavelet=None, network="XX", sampling=None, stations=None):
         """Write the Green's functions of a place as SAC files for MTUQ; see
@@ -315,7 +321,7 @@ class Database:
         columns, rates = self._columns(chosen), 0
         for begin in range(0, len(sources), TOGETHER):
             part = slice(begin, begin + TOGETHER)
-            strain, groups = self._on_host(columns, *self._rows(xyz[part], six[part])), {}
+            strain, groups = self._on_host(columns, self._rows(xyz[part], six[part])), {}
             for n, source in enumerate(sources[part]):
                 groups.setdefault(key_of(source.wavelet), []).append(n)
             for rows in groups.values():
@@ -356,13 +362,13 @@ class Database:
         return sources[0]
 
     def _labelled(self, labels, rows, wavelet, stations, sampling, duration):
-        """Return the velocities of rows (index, weight), one for each label: xarray.DataArray."""
+        """Return the velocities of sums of rows, one for each label: xarray.DataArray."""
         import xarray as xr
 
         chosen = self._chosen(stations)
-        values = len(rows[0]) * len(chosen) * len(self.components)
+        values = (len(rows[0]) - 1) * len(chosen) * len(self.components)
         times = self._times([wavelet], sampling, duration, values)
-        strain = self._on_host(self._columns(chosen), *rows)
+        strain = self._on_host(self._columns(chosen), rows)
         rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
         velocity = self._finite(self.synthesis.velocities(rates, wavelet.start, times))
         coordinates = labels | {
@@ -385,7 +391,7 @@ class Database:
         width = len(self.components)
         return [n * width + c for n in chosen for c in range(width)]
 
-    def _strain(self, columns, index, weight):
+    def _strain(self, columns, rows):
         """Strain rates weighted with moments, for some forces: (n, columns, samples) of the
         machine's arrays; they hold until the next call.
 
@@ -393,17 +399,17 @@ class Database:
         ----------
         columns : list of int
             Numbers of forces.
-        index, weight : (n, rows) arrays
-            Of at most TOGETHER sources.
+        rows : tuple
+            Of at most TOGETHER sources, see `Volume.rows`.
         """
-        slots = 1 if len(index) == 1 else TOGETHER
-        return self._fields.sums(columns, slots, index, weight, self._spared)
+        slots = 1 if len(rows[0]) == 2 else TOGETHER
+        return self._fields.sums(columns, slots, rows, self._spared)
 
-    def _on_host(self, columns, index, weight):
+    def _on_host(self, columns, rows):
         """`_strain` in the host's memory, whatever the machine holds at a time."""
         parts = []
         for group in self._fields.groups(columns):
-            strain = self._strain(group, index, weight)
+            strain = self._strain(group, rows)
             parts.append(self._fields.machine.to_host(strain))
         return np.concatenate(parts, axis=1)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.backends import backend
 from craton.integrity import Damaged, reading
-from craton.methods.waves import series
+from craton.methods.waves.greens import sum_plan
 from craton.model.media.cells import in_parallel
 
 FOLDER = "values"
@@ -101,7 +101,6 @@ class Fields:
         mapped = tuple(values.chunks) == (1, self.places, self.samples) and not values.filters
         if not mapped or "scale" not in group:
             raise ValueError("its values cannot be mapped; it was built by an earlier version")
-        self.folder = folder
         self.mapped = [self._map(os.path.join(folder, FOLDER), n) for n in range(self.count)]
         scale = np.asarray(group["scale"][:])
         self.magnitude = scale.max(axis=0)
@@ -143,7 +142,7 @@ class Fields:
         width = max(1, int(SHARE * free / (self.mapped[0].nbytes + 4 * self.places)))
         return [columns[n : n + width] for n in range(0, len(columns), width)]
 
-    def sums(self, columns, slots, index, weight, spared):
+    def sums(self, columns, slots, rows, spared):
         """Return weighted sums of series, (n, columns, samples) of the machine's arrays; they hold
         until the next call.
 
@@ -153,15 +152,13 @@ class Fields:
             Numbers of forces.
         slots : int
             Sums for which there is room at a time; n is not larger.
-        index, weight : (n, rows) arrays
-            Places and weights.
+        rows : tuple
+            Where the rows of each sum begin, (n + 1,), their places and weights.
         spared : float
             Share of a sum, by magnitude, that may be left out.
         """
         in_parallel(self._compare, set(columns) - self._sound)
-        if index.max(initial=0) >= self.places:
-            raise Damaged(self.folder, f"it has {self.places:,} places, too few for its volume")
-        first, row, heavy = lightened(index, weight, self.magnitude, spared)
+        first, row, heavy = lightened(*rows, self.magnitude, spared)
         if len(row) > slots * self._room:
             self._room = -(-len(row) // slots)
             self._programs.clear()
@@ -175,23 +172,26 @@ class Fields:
         for name, values in (("row", row), ("first", filled), ("weight", heavy)):
             self.machine.fill(program.arrays[name], values)
         program.step(0)
-        return program.arrays["sums"][: len(index)]
+        return program.arrays["sums"][: len(rows[0]) - 1]
 
     def _program(self, columns, slots):
         """Return the program that sums the series of some columns."""
-        planned = series.plan(columns, self.places, self.samples, self.dtype.name, slots, slots * self._room)
+        planned = sum_plan(columns, self.places, self.samples, self.dtype.name, slots, slots * self._room)
         ready = {f"values_{n}": self.machine.asarray(self.mapped[n]) for n in columns}
         if self.scale is not None:
             ready |= {f"scale_{n}": self.machine.asarray(self.scale[n]) for n in columns}
         return self.machine.commit(planned, arrays=ready)
 
 
-def lightened(index, weight, magnitude, spared):
+def lightened(first, row, weight, magnitude, spared):
     """Return rows without those that give the least, and without zeros.
 
     Parameters
     ----------
-    index, weight : (n, rows) arrays
+    first : (n + 1,) array
+        Where the rows of each sum begin.
+    row, weight : arrays
+        Place and weight of each row.
     magnitude : (places,) array
         Of what is stored: a row gives at most that times its weight.
     spared : float
@@ -200,17 +200,16 @@ def lightened(index, weight, magnitude, spared):
     Returns
     -------
     first : (n + 1,) int32 array
-        Where the rows of each begin.
     row, weight : arrays
     """
-    size = np.abs(weight) * magnitude[index]
-    exponent = np.frexp(size)[1]
-    heavy = size > 0
-    for n, (sizes, exponents) in enumerate(zip(size, exponent)):
-        if not heavy[n].any():
+    size = np.abs(weight) * magnitude[row]
+    exponent, heavy = np.frexp(size)[1], size > 0
+    for begin, end in zip(first, first[1:]):
+        sizes, exponents, some = size[begin:end], exponent[begin:end], heavy[begin:end]
+        if not some.any():
             continue
-        low = exponents[heavy[n]].min()
-        shares = np.cumsum(np.bincount(exponents[heavy[n]] - low, sizes[heavy[n]]))
-        heavy[n] &= exponents >= low + np.searchsorted(shares, spared * shares[-1], "right")
-    first = np.concatenate([[0], np.cumsum(heavy.sum(axis=1))]).astype(np.int32)
-    return first, index[heavy].astype(np.int64), weight[heavy].astype(np.float32)
+        low = exponents[some].min()
+        shares = np.cumsum(np.bincount(exponents[some] - low, sizes[some]))
+        some &= exponents >= low + np.searchsorted(shares, spared * shares[-1], "right")
+    counts = np.append(0, np.cumsum(heavy))[first]
+    return counts.astype(np.int32), row[heavy].astype(np.int64), weight[heavy].astype(np.float32)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.conventions import VECTOR
+from craton.driver.march import Observer
 from craton.errors import ComputationError, Problem, ResourceError, ScenarioError
 from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
@@ -40,8 +41,8 @@ class GreensSurvey(Survey):
     ----------
     settings : Greens
         The table of the scenario.
-    field : object
-        What is kept, see `Method.moment_field`.
+    volume : craton.methods.waves.greens.Volume
+        Where the fields are kept.
     stations : Receivers
     forces : dict
         Name of each shot -> (number of the station, component).
@@ -53,7 +54,7 @@ class GreensSurvey(Survey):
 
     kind: ClassVar[str] = "greens"  # of craton.output.store.KINDS
     settings: Any = None
-    field: Any = None
+    volume: Any = None
     stations: Any = None
     forces: Any = None
     every: int = 1
@@ -74,12 +75,12 @@ class GreensSurvey(Survey):
     def nbytes_kept(self):
         """Bytes of the stored values."""
         width = 2 if self.settings.storage == "16 bits" else 4
-        return len(self.shots) * self.field.places * self.samples * width
+        return len(self.shots) * self.volume.places * self.samples * width
 
     @property
     def sorting(self):
         """Bytes of the host that the field of one force takes until it is written."""
-        return bytes_of_field(self.field.places, self.samples)
+        return bytes_of_field(self.volume.places, self.samples)
 
     @property
     def memory(self):
@@ -111,7 +112,7 @@ class GreensSurvey(Survey):
         planned = self.planned
         attributes = about | {
             "method": self.shots[0].scenario.method,
-            "field": self.field.about,
+            "field": self.volume.about,
             "dt": planned.dt,
             "start": planned.start,
             "every": self.every,
@@ -128,7 +129,7 @@ class GreensSurvey(Survey):
         group = write_dataset(path, xr.Dataset({}, coordinates, {}))
         group.attrs.update(attributes)
         dtype = "int16" if self.settings.storage == "16 bits" else "float32"
-        shape = (len(names), self.field.places, self.samples)
+        shape = (len(names), self.volume.places, self.samples)
         settings = {"fill_value": 0, "codecs": fields.packing()}
         create(group, fields.FOLDER, shape, (1, *shape[1:]), dtype, ["shot", "place", "time"], **settings)
         create(group, "scale", shape[:2], (1, shape[1]), "float32", ["shot", "place"], fill_value=0)
@@ -137,9 +138,9 @@ class GreensSurvey(Survey):
     def task(self, number, zarr, versions, start, ranks):
         """Return the task of a force; parameters as of `craton.shots.task.Task`."""
         shot = self.shots[number]
-        volume = (tuple(self.settings.from_), tuple(self.settings.to))
+        corners = (tuple(self.settings.from_), tuple(self.settings.to))
         text = self.texts[shot.name]
-        kept = {"volume": volume, "every": self.every, "samples": self.samples}
+        kept = {"corners": corners, "every": self.every, "samples": self.samples}
         return GreensTask(shot.name, number, text, zarr, versions, start, ranks, **kept)
 
 
@@ -149,15 +150,15 @@ class GreensTask(Task):
 
     Parameters
     ----------
-    volume : tuple
-        Corners of the volume, m.
+    corners : tuple
+        Of the volume, m.
     every : int
         Steps from one stored sample to the next.
     samples : int
         That are stored.
     """
 
-    volume: tuple = ()
+    corners: tuple = ()
     every: int = 1
     samples: int = 0
 
@@ -178,11 +179,11 @@ class GreensTask(Task):
         if runs is None:
             forget()
             runs = MediumRuns(scenario)
-            low, high = map(spatial, self.volume)
+            low, high = map(spatial, self.corners)
             field, problems = METHODS[scenario.method].moment_field(scenario, low, high)
             refuse(problems)
-        pictures = Pictures(field.places, self.samples)
-        runs.compute(scenario, series=series_every(field, self.every), writer=pictures)
+        pictures = Pictures(field.volume, self.every, self.samples)
+        runs.compute(scenario, observers=[pictures])
         self.write(pictures.finished())
         KEPT[key] = runs, field
         return {"state": "finished"}
@@ -207,18 +208,8 @@ class GreensTask(Task):
         fields.write(Path(self.zarr) / fields.FOLDER, self.number, [field], factor, dtype)
 
 
-def series_every(field, every):
-    """Return what makes the series of pictures of a plan."""
-
-    def series(plan):
-        steps = np.arange(0, plan.steps, every)
-        return field.series(steps, plan.start + (steps + 0.5) * plan.dt, plan.precision)
-
-    return series
-
-
-class Pictures:
-    """Takes pictures of the time loop, rounds them to float32 and sorts them by place.
+class Pictures(Observer):
+    """Takes the field of a force in a `Volume` every so many steps, rounds it to float32 and sorts it by place.
 
     What is rounded off a value is added to the next one at its place, so that integrals over time,
     which seismograms are made of, are not off by more than one rounding (noise shaping: Spang &
@@ -226,18 +217,27 @@ class Pictures:
 
     Parameters
     ----------
-    places, samples : int
-        Of the field.
+    volume : Volume
+    every : int
+        Steps from one picture to the next.
+    samples : int
+        Number of pictures.
     """
 
-    def __init__(self, places, samples):
-        self.field = np.empty((places, samples), np.float32)
-        self.waiting = np.empty((waiting(places, samples), places), np.float32)
-        self.sorted, self.count, self.left = 0, 0, np.zeros(places)
+    def __init__(self, volume, every, samples):
+        self.volume, self.every = volume, every
+        self.field = np.empty((volume.places, samples), np.float32)
+        self.waiting = np.empty((waiting(volume.places, samples), volume.places), np.float32)
+        self.sorted, self.count, self.left = 0, 0, np.zeros(volume.places)
 
-    def put(self, name, time, arrays, copy=True, region=None):
-        """Take one; parameters as of `craton.output.snapshots.SnapshotWriter.put`."""
-        self.left += next(iter(arrays.values()))
+    def due(self, step):
+        """Return True after a step of which the store has a sample."""
+        return (step - 1) % self.every == 0
+
+    def see(self, step, program):
+        """Take a picture of the state."""
+        fields = {name: program.host(name, index) for name, index in self.volume.reads.items()}
+        self.left += self.volume.picture(fields)
         self.waiting[self.count] = self.left
         self.left -= self.waiting[self.count]
         self.count += 1
@@ -284,6 +284,9 @@ def prepare(scenario):
     """
     from craton.survey.shots import Shot
 
+    if "greens" not in type(scenario).model_fields:
+        words = f'method = "{scenario.method}" has no Green\'s functions'
+        raise ScenarioError([Problem("method", words, 'use method = "fd"')])
     settings = scenario.greens
     if settings is None:
         remedy = "add [greens] with from, to and max_frequency"
@@ -324,7 +327,7 @@ def prepare(scenario):
         np.empty(0),
         {"scenario": scenario},
         settings=settings,
-        field=field,
+        volume=field.volume,
         stations=stations,
         forces=forces,
         every=every,
@@ -438,14 +441,14 @@ def words(survey):
     ----------
     survey : GreensSurvey
     """
-    settings, field = survey.settings, survey.field
-    bytes_of_point = survey.nbytes_kept / field.places * field.per_point
+    settings, volume = survey.settings, survey.volume
+    bytes_of_point = survey.nbytes_kept / volume.places * volume.per_point
     rows = [
         ("stations", f"{len(survey.stations)}, {len(survey.shots)} forces"),
         ("runs", f"{survey.planned.steps:,} steps for each force"),
         (
             "volume",
-            f"{field.places // field.per_point:,} points of the {field.of_what}; {bytes_of_point:,.0f} bytes for each",
+            f"{volume.places // volume.per_point:,} points of the {volume.of_what}; {bytes_of_point:,.0f} bytes for each",
         ),
         ("samples", f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz"),
         ("memory", f"{megabytes(survey.memory)} for each force that runs, beside Python"),
@@ -459,7 +462,7 @@ def check_disk(out, survey):
     """Refuse a store that does not fit on the disk of its folder."""
     free = shutil.disk_usage(next(p for p in Path(out).absolute().parents if p.exists())).free
     present = sum(p.stat().st_size for p in Path(out).glob(f"result.zarr/{fields.FOLDER}/*.*"))
-    needed = survey.nbytes_kept + SCALE_BYTES * len(survey.shots) * survey.field.places
+    needed = survey.nbytes_kept + SCALE_BYTES * len(survey.shots) * survey.volume.places
     if needed - present > free:
         raise ResourceError(
             f"the store needs {megabytes(needed)}, {megabytes(free)} are free at {out}\n"

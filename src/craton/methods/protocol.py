@@ -113,37 +113,14 @@ class Method(Protocol):
         """
 
     def moment_field(self, scenario, low, high):
-        """Return what a moment in a volume sees of the field of a force, by reciprocity, and how it
-        is stored; None where the volume is refused.
+        """Return the `craton.methods.waves.greens.MomentField` of a volume, None where it is refused, and list of Problem.
 
         Parameters
         ----------
         scenario : Scenario
+            One that has a table ``greens``.
         low, high : sequence of float
             Corners of the volume, m; in a chunk of the Earth as `craton.survey.globe.in_corners`.
-
-        Returns
-        -------
-        field : object
-            With ``places`` (their number), ``per_point`` (places of a point), ``of_what`` (points
-            of what, in a word), ``about`` (dict for JSON, with the ``resolution`` in m),
-            ``scenario`` (with its positions as the grid or mesh has them) and
-            ``series(steps, times, precision)``, the `SnapshotSeries` that the time loop takes: each
-            picture (places,). See `craton.methods.finite_difference.greens.StrainRates`.
-        problems : list of Problem
-        """
-
-    def moment_rows(self, scenario, about):
-        """Return the scenario with its positions as the grid or mesh has them; vp, vs and density
-        at positions (n, 3), a function; and the function that gives weights of moments on what
-        `moment_field` stores: ``rows(xyz, six)`` gives places and weights, (n, points) each, of n
-        positions (m) with the moments EE, NN, ZZ, EN, EZ, NZ.
-
-        Parameters
-        ----------
-        scenario : Scenario
-        about : dict
-            Of the field.
         """
 
     def subdomain(self, scenario, plan, rank, ranks):

@@ -9,6 +9,7 @@ import numpy as np
 from craton.conventions import components
 from craton.core.grid import Grid
 from craton.errors import Problem
+from craton.methods.finite_difference import greens
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, sea_floor, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST
@@ -64,6 +65,11 @@ class GridDomain:
         if len(waves) > len(sources):
             d = replace(d, frequency=max(wave.wavelet.peak_frequency for wave in waves))
         return GridSpace(d, self.machine)
+
+    def volume(self, low, high, stations, impulse):
+        """Return the `GridVolume` between two corners, and list of Problem; CPML layers begin at the same points for all waves."""
+        bare = self.scenario.model_copy(update={"source": ()})
+        return greens.volume_of(discretise(bare, self.grid, [], self.fastest, self.reuse), low, high, stations)
 
 
 def model_problems(scenario, grid):

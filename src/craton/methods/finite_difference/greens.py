@@ -1,159 +1,124 @@
-"""What a moment in a volume sees of the field of a force: strain rates at the points of stress of a
-box, and the weights of a moment tensor on them.
+"""Strain rates in a volume of the grid as a `craton.methods.waves.greens.Volume`, at the points of stress.
 
-A moment M at x adds -dt M' w / (V H) to stresses, w the weights that interpolate at x and H the
-norm of the scheme (points.py). The scheme is symmetric in the energy product with weights V H, so
-that the velocity which a force functional r records of this moment is
+A moment M adds -dt M' w / (V H) to stresses, w the weights that interpolate there and H the norm of the scheme (space.py). The scheme is
+symmetric in the energy product with weights V H, so that the velocity which a force functional r records of this moment is
 
     r(v) = sum over components of M_c times the sum of w e_c,    e = D v of the run with force r,
 
-shear strains counted twice (gamma_xy = 2 e_xy): reciprocity of the discrete scheme, exact to
-rounding (Aki & Richards 2002, section 2.3.2, for the continuum). D are the scheme's own
-differences, closures of a free surface included; there szz is zero, and the vertical strain follows
-from the horizontal ones. Below a topography differences are the same, and read zeros in the air;
-moments there stand on points that lie wholly in matter (points.py).
+shear strains counted twice (gamma_xy = 2 e_xy). D are the scheme's own differences, closures of a free surface included; there szz is
+zero, and the vertical strain follows from the horizontal ones. Below a topography differences are the same, and read zeros in the air.
 """
 
 import math
 from dataclasses import dataclass
-from types import SimpleNamespace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
-from craton.methods.finite_difference import points, sides
+from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
-from craton.methods.finite_difference.points import TENSOR, Spread
-from craton.methods.waves.interpolate import NODES, AxisWeights
+from craton.methods.finite_difference.points import TENSOR, around, positions_of
+from craton.methods.waves.greens import station_problems
+from craton.methods.waves.interpolate import NODES
+from craton.methods.waves.tables import scaled, stacked
 
 MARGIN = NODES // 2  # points beside a position that its weights reach
-ROUND = 6  # digits of positions in units of the spacing, as of sources
 
 
 @dataclass(frozen=True, eq=False)
-class StrainRates:
-    """Strain rates at the points of stress of a box.
+class GridVolume:
+    """Strain rates at the points of stress in a box (k0, k1, j0, j1, i0, i1) of the grid of a `Discretisation`."""
 
-    Parameters
-    ----------
-    origin : tuple of float
-        Of the grid's first point, m.
-    spacing : float
-        m.
-    shape : tuple of int
-        Points of the grid along (z, y, x).
-    box : tuple of int
-        (k0, k1, j0, j1, i0, i1): points at which strain rates are stored.
-    stresses : tuple of str
-        Components that are computed.
-    planar : bool
-        The (x, z) plane.
-    weights : tuple of tuple of float, optional
-        Of horizontal and vertical differences; only for pictures, as the following.
-    closure : Closure or None
-        Of the free surface at the top.
-    ratio : float array or None
-        Vertical over the sum of horizontal strains where szz = 0, at the top points of the box.
-    terrain : Discretisation or None
-        Where the model has a topography: knows what lies in the air.
-    scenario : Scenario or None
-        Whose positions are those of the grid.
-    """
-
-    origin: tuple
-    spacing: float
-    shape: tuple
+    d: Any
     box: tuple
-    stresses: tuple
-    planar: bool
-    steps: tuple
-    weights: tuple = ()
-    closure: Any = None
-    ratio: Any = None
-    terrain: Any = None
-    scenario: Any = None
 
     of_what = "grid"
 
     @property
     def per_point(self):
-        """Places of a point."""
-        return len(self.stresses)
+        """Strain rates of a point."""
+        return len(self.d.stress)
 
     @property
     def counts(self):
         """Points of the box along (z, y, x)."""
-        k0, k1, j0, j1, i0, i1 = self.box
-        return (k1 - k0, j1 - j0, i1 - i0)
+        return tuple(int(end - begin) for begin, end in zip(self.box[::2], self.box[1::2]))
 
     @property
     def places(self):
-        """All places."""
-        return len(self.stresses) * math.prod(self.counts)
+        """All places; those of a point lie side by side."""
+        return self.per_point * math.prod(self.counts)
 
     @property
     def about(self):
-        """What weights need to know of the box: dict for JSON."""
-        return {
-            "origin": list(self.origin),
-            "spacing": self.spacing,
-            "shape": list(self.shape),
-            "box": list(self.box),
-            "stresses": list(self.stresses),
-            "planar": self.planar,
-            "steps": list(self.steps),
-            "resolution": self.spacing,
-        }
+        """What a store says of it: the spacing, m."""
+        return {"resolution": float(self.d.grid.spacing)}
 
     # --- in: strain rates of a velocity ------------------------------------------------------------
 
-    def read(self):
-        """Return the slices (z, y, x) of velocities from which strain rates are made."""
-        k0, k1, j0, j1, i0, i1 = self.box
-        reach, rise = len(self.weights[0]), len(self.weights[1])
-        low, high = k0 - rise, min(k1 + rise, self.shape[0])
+    @cached_property
+    def closure(self):
+        """Differences below a free surface that reach into the box, or None."""
+        d = self.d
+        reaches = d.free and self.box[1] + len(d.stencil.vertical) > d.grid.shape[0] - d.closure.rows
+        return d.closure if reaches else None
+
+    @cached_property
+    def ratio(self):
+        """Vertical over the sum of horizontal strains at the top points of the box on a free surface, (y, x); None elsewhere."""
+        d, (_, k1, *limits) = self.d, self.box
+        if not d.free or k1 < d.grid.shape[0] or "szz" not in d.stress:
+            return None
+        j, i = np.meshgrid(np.arange(*limits[:2]), np.arange(*limits[2:]), indexing="ij")
+        top = np.full(j.size, k1 - 1)
+        return -material.vertical_strain(d, [top, j.ravel(), i.ravel()]).reshape(j.shape)
+
+    @cached_property
+    def block(self):
+        """Slices (z, y, x) of the velocities that differences in the box take."""
+        d, (k0, k1, j0, j1, i0, i1) = self.d, self.box
+        reach, rise = len(d.stencil.horizontal), len(d.stencil.vertical)
+        low, high = k0 - rise, min(k1 + rise, d.grid.shape[0])
         if self.closure is not None:
-            low = min(low, self.shape[0] - 1 - self.closure.cols)
-        y = slice(0, 1) if self.planar else slice(j0 - reach, j1 + reach)
-        return (slice(low, high), y, slice(i0 - reach, i1 + reach))
+            low = min(low, d.grid.shape[0] - 1 - self.closure.cols)
+        y = slice(0, 1) if d.planar else slice(j0 - reach, j1 + reach)
+        return slice(low, high), y, slice(i0 - reach, i1 + reach)
 
-    def series(self, steps, times, precision):
-        """Return the series of pictures that the time loop takes."""
-        velocities = [v for v in VELOCITY if any(v in self._parts(s) for s in self.stresses)]
-        reads = dict.fromkeys(velocities, self.read())
-        return SnapshotSeries("greens", "strain_rate", (), {}, steps, times, reads, self, precision)
+    @property
+    def reads(self):
+        """See `Volume.reads`."""
+        return {v: self.block for v in VELOCITY if any(v in self._parts(s) for s in self.d.stress)}
 
-    def picture(self, arrays):
+    def picture(self, fields):
         """Return the strain rates of a velocity by place."""
-        rates = np.stack([self._rate(stress, arrays) for stress in self.stresses])
+        stresses = self.d.stress
+        rates = np.stack([self._rate(stress, fields) for stress in stresses])
         if self.ratio is not None:
-            horizontal = [n for n, s in enumerate(self.stresses) if s in ("sxx", "syy")]
-            vertical = self.stresses.index("szz")
-            rates[vertical, -1] = self.ratio * rates[horizontal, -1].sum(axis=0)
-        return self._by_place(rates)
+            horizontal = [n for n, s in enumerate(stresses) if s in ("sxx", "syy")]
+            rates[stresses.index("szz"), -1] = self.ratio * rates[horizontal, -1].sum(axis=0)
+        return np.moveaxis(rates, 0, -1).ravel()
 
     def _parts(self, stress):
         """Velocities that a strain rate is made of, with the axis of their derivative."""
         a, b = TENSOR[stress]
         parts = {VELOCITY[a]: b} if a == b else {VELOCITY[a]: b, VELOCITY[b]: a}
-        return {v: axis for v, axis in parts.items() if not (self.planar and axis == 1)}
+        return {v: axis for v, axis in parts.items() if not (self.d.planar and axis == 1)}
 
-    def _rate(self, stress, arrays):
+    def _rate(self, stress, fields):
         """Strain rate at the points of a stress in the box."""
-        return sum(self._difference(arrays[v], axis, HALF[stress][axis]) for v, axis in self._parts(stress).items())
+        return sum(self._difference(fields[v], axis, HALF[stress][axis]) for v, axis in self._parts(stress).items())
 
     def _difference(self, values, axis, to_half):
         """Differentiate a velocity along x, y or z (0, 1, 2), at the points of a stress in the box."""
-        reads, first = self.read(), self.box[::2]
-        across = [slice(f - r.start, f - r.start + n) for f, r, n in zip(first, reads, self.counts)]
-        at, count = 2 - axis, self.counts[2 - axis]
+        first, at = self.box[::2], 2 - axis
+        across = [slice(f - r.start, f - r.start + n) for f, r, n in zip(first, self.block, self.counts)]
         across[at] = slice(None)
         f = np.moveaxis(values[tuple(across)], at, 0)
-        begin = first[at] - reads[at].start
-        weights = self.weights[int(axis == 2)]
+        begin, count = first[at] - self.block[at].start, self.counts[at]
+        weights = self.d.stencil.vertical if axis == 2 else self.d.stencil.horizontal
         if axis == 2:  # nothing moves above the grid
             f = np.concatenate([f, np.zeros((len(weights), *f.shape[1:]), f.dtype)])
         out = np.zeros((count, *f.shape[1:]))
@@ -161,148 +126,48 @@ class StrainRates:
             after, before = begin + n - 1 + to_half, begin - n + to_half
             out += c * (f[after : after + count].astype(float) - f[before : before + count])
         if axis == 2 and self.closure is not None:
-            self._close(out, f, to_half, reads[0].start)
-        return np.moveaxis(out, 0, at) / self.spacing
+            self._close(out, f, to_half)
+        return np.moveaxis(out, 0, at) / float(self.d.grid.spacing)
 
-    def _close(self, out, f, to_half, start):
+    def _close(self, out, f, to_half):
         """Replace vertical differences below a free surface by those of its closure."""
-        table = self.closure.d1 if to_half else self.closure.d2
-        top = self.shape[0] - 1
-        first = top if to_half else top - 1  # the highest plane that is read
-        planes = [first - start - c for c in range(self.closure.cols)]
+        table, planes = self.closure.d1 if to_half else self.closure.d2, self.d.grid.shape[0]
+        highest = planes - 1 if to_half else planes - 2  # plane that is read
+        read = [highest - self.block[0].start - c for c in range(self.closure.cols)]
         for depth, row in enumerate(table):
-            k = top - depth - to_half - self.box[0]
+            k = planes - 1 - depth - to_half - self.box[0]
             if 0 <= k < len(out):
-                out[k] = -np.tensordot(row, f[planes].astype(float), 1)
-        if to_half and self.box[1] == self.shape[0]:
+                out[k] = -np.tensordot(row, f[read].astype(float), 1)
+        if to_half and self.box[1] == planes:
             out[-1] = 0.0  # no half points above the surface
-
-    def _by_place(self, rates):
-        """Values (component, z, y, x) in the order of places: components of a point side by side."""
-        return np.moveaxis(rates, 0, -1).ravel()
 
     # --- out: weights of moments -------------------------------------------------------------------
 
     def rows(self, xyz, six):
-        """Return the weights of moments on the places.
-
-        Parameters
-        ----------
-        xyz : (n, 3) array
-            Positions, m.
-        six : (n, 6) array
-            Moments xx, yy, zz, xy, xz, yz, N m.
-
-        Returns
-        -------
-        index, weight : (n, places) array
-        """
-        position = np.round((np.asarray(xyz, float) - self.origin) / self.steps, ROUND)
-        moments = dict(zip(TENSOR, np.asarray(six, float).T))
-        parts = [
-            self._rows_of(number, stress, position, moments[stress]) for number, stress in enumerate(self.stresses)
-        ]
-        return tuple(np.concatenate(part, axis=1) for part in zip(*parts))
-
-    def _rows_of(self, number, stress, position, moment):
-        """Places and weights, (n, places) each, of one stress; among air on points that lie wholly in matter."""
-        near = np.zeros(len(position), bool)
-        if self.terrain is not None:
-            near = position[:, 2] + MARGIN + 1 >= self.terrain.full_planes
-        axes = [self._along(position[~near], axis, HALF[stress][axis]) for axis in range(3)]
-        blocks = [(np.flatnonzero(~near)[some], *rows) for some, *rows in Spread(None, number, axes, self).blocks()]
-        for n in np.flatnonzero(near):
-            _, (k, j, i), weights = points.nodes(self.terrain, stress, tuple(position[n]))
-            j = np.full_like(k, self.box[2]) if self.planar else j
-            blocks.append(([n], (number + self.offset(k, j, i))[None], weights[None]))
-        width = max((index.shape[1] for _, index, _ in blocks), default=0)
-        index, weight = np.zeros((len(position), width), np.int64), np.zeros((len(position), width))
-        for some, of_index, of_weight in blocks:
-            index[some, : of_index.shape[1]], weight[some, : of_index.shape[1]] = of_index, of_weight
-        return index, weight * moment[:, None]
-
-    def _along(self, position, axis, half):
-        """Points and weights along an axis; in the plane one along y."""
-        if self.planar and axis == 1:
-            one = np.ones(len(position), int)
-            return SimpleNamespace(first=self.box[2] * one, count=one, weights=one[:, None].astype(float))
-        return AxisWeights(position[:, axis] - half / 2, 0, self.shape[2 - axis] - 1 - half)
-
-    def offset(self, k, j, i):
-        """Return the first place of points (k, j, i) of the grid."""
-        k0, _, j0, _, i0, _ = self.box
-        _, ny, nx = self.counts
-        return (((k - k0) * ny + (j - j0)) * nx + (i - i0)) * len(self.stresses)
+        """Return the weights of moments on the places; see `Volume.rows`."""
+        d, positions, moments = self.d, positions_of(self.d, xyz), dict(zip(TENSOR, np.asarray(six, float).T))
+        parts = [scaled(part, moments[name]) for name in d.stress for part in around(d, name, positions)]
+        first, index, weight = stacked(len(positions), parts)
+        (k, j, i), field = d.layout.place(index), (index + d.layout.first) // d.layout.field
+        (k0, _, j0, _, i0, _), (_, ny, nx) = self.box, self.counts
+        point = ((k - k0) * ny + (j - j0)) * nx + (i - i0)
+        return first, point * self.per_point + field - d.fields.index(d.stress[0]), weight
 
 
-def strain_rates(d, low, high, stations, scenario):
-    """Return the `StrainRates` of a volume of a `Discretisation`.
-
-    Parameters
-    ----------
-    d : Discretisation
-    low, high : tuple of float
-        Corners of the volume of sources, m.
-    stations : Receivers
-        Where forces will be.
-
-    Returns
-    -------
-    StrainRates or None
-    problems : list of Problem
-    """
+def volume_of(d, low, high, stations):
+    """Return the `GridVolume` of moments between two corners, m, and what is wrong with it or with stations: list of Problem."""
+    if d.acoustic:
+        remedy = 'write domain.waves = "elastic"'
+        return None, [Problem("greens", "Green's functions are not computed of acoustic waves", remedy)]
     box = box_around(d, low, high)
-    problems = refusals(d, box) or close_to_layers(d, stations)
-    if problems:
-        return None, problems
-    stresses = tuple(s for s in TENSOR if s in d.stress)
-    ratio = None
-    if d.free and box[1] == d.grid.shape[0] and "szz" in stresses:
-        ratio = top_ratio(d, box)
-    weights = (d.stencil.horizontal, d.stencil.vertical)
-    return StrainRates(
-        tuple(map(float, d.grid.origin)),
-        float(d.grid.spacing),
-        tuple(map(int, d.grid.shape)),
-        box,
-        stresses,
-        bool(d.planar),
-        tuple(map(float, d.grid.steps)),
-        weights,
-        d.closure if d.free and reaches_closure(d, box) else None,
-        ratio,
-        d if d.ground is not None else None,
-        scenario,
-    ), []
-
-
-def of_about(about, terrain=None):
-    """Return the `StrainRates` of a store, for weights.
-
-    Parameters
-    ----------
-    about : dict
-        See `StrainRates.about`.
-    terrain : Discretisation, optional
-        Where the model has a topography.
-
-    Raises
-    ------
-    LookupError, TypeError, ValueError
-        It is not what `StrainRates.about` says of any.
-    """
-    about = {"steps": [about["spacing"]] * 3} | about  # stores of earlier versions have none
-    names = ("origin", "spacing", "shape", "box", "stresses", "planar", "steps")
-    known = {n: tuple(v) if isinstance(v := about[n], list) else v for n in names}
-    field = StrainRates(**known, terrain=terrain)
-    lengths = len(field.origin), len(field.shape), len(field.box)
-    if lengths != (3, 3, 6) or not field.spacing > 0 or not set(field.stresses) <= set(TENSOR):
-        raise ValueError("of no box of a grid")
-    return field
+    words = "lies in an absorbing layer or next to it"
+    remedy = f"keep {MARGIN} spacings from it, or make the domain larger"
+    problems = box_problems(d, box) or station_problems(stations, close_to_layers(d, stations.xyz), words, remedy)
+    return GridVolume(d, box), problems
 
 
 def box_around(d, low, high):
-    """Box of points that the weights of positions in a volume reach."""
+    """Return the box of points that the weights of positions between two corners reach."""
     box = []
     for n, axis in enumerate((2, 1, 0)):
         count = d.grid.shape[n]
@@ -319,23 +184,8 @@ def box_around(d, low, high):
     return tuple(int(v) for v in box)
 
 
-def reaches_closure(d, box):
-    """Return True where differences in the box are those of the closure."""
-    return box[1] + len(d.stencil.vertical) > d.grid.shape[0] - d.closure.rows
-
-
-def top_ratio(d, box):
-    """Vertical over the sum of horizontal strains on the free surface, at the top of a box."""
-    j, i = np.meshgrid(np.arange(*box[2:4]), np.arange(*box[4:]), indexing="ij")
-    top = np.full(j.size, d.grid.shape[0] - 1)
-    return -material.vertical_strain(d, [top, j.ravel(), i.ravel()]).reshape(j.shape)
-
-
-def refusals(d, box):
-    """Return what is wrong with a volume: list of Problem."""
-    if d.acoustic:
-        remedy = 'write domain.waves = "elastic"'
-        return [Problem("greens", "Green's functions are not computed of acoustic waves", remedy)]
+def box_problems(d, box):
+    """Return where a box reaches a fluid, layers or the end of the grid: list of Problem."""
     if (
         d.partly_fluid
         and (sides.contents(d, (max(box[0], 0), min(box[1], d.grid.shape[0]), *box[2:])) == sides.FLUID).any()
@@ -361,17 +211,12 @@ def refusals(d, box):
     return []
 
 
-def close_to_layers(d, stations):
-    """Return which stations a layer's points are weights of, where runs are not reciprocal: list of
-    Problem.
-    """
-    position = (stations.xyz - np.array(d.grid.origin)) / d.grid.steps
+def close_to_layers(d, xyz):
+    """Return which positions (n, 3), m, take points of absorbing layers, (n,) bool."""
+    position = (xyz - np.array(d.grid.origin)) / d.grid.steps
     close = np.zeros(len(position), bool)
     for axis, side in d.faces("cpml"):
         first, last = d.unstretched(axis)
         at = position[:, axis]
         close |= at < first + MARGIN - 1 if side == 0 else at > last - MARGIN
-    names = [stations.names[n] for n in np.flatnonzero(close)]
-    remedy = f"keep {MARGIN} spacings from it, or make the domain larger"
-    words = "{} lies in an absorbing layer or next to it"
-    return [Problem("receivers", words.format(name), remedy) for name in names[:5]]
+    return close

@@ -18,14 +18,18 @@ class FiniteDifferences(WaveMethod):
         """See `Method.tries_operators`: to find what crosses the sides of boxes."""
         return bool(scenario.recording or scenario.injection)
 
-    def plan(self, scenario, team=None, machine=None, reuse=None):
-        """See `Method.plan`; the whole grid, whoever asks."""
+    def domain(self, scenario, team=None, machine=None, reuse=None):
+        """See `WaveMethod.domain`; the whole grid, whoever asks."""
         from craton.methods.finite_difference.build import GridDomain
-        from craton.methods.waves.problem import build
+
+        return GridDomain(scenario, reuse, machine)
+
+    def plan(self, scenario, team=None, machine=None, reuse=None):
+        """See `Method.plan`."""
         from craton.model.media.blocks import read_ahead
 
         with read_ahead(scenario.model):
-            return build(GridDomain(scenario, reuse, machine))
+            return super().plan(scenario, team, machine, reuse)
 
     def fills(self, scenario, plan):
         """Density and elastic parameters at the points of the grid."""
@@ -44,39 +48,6 @@ class FiniteDifferences(WaveMethod):
         from craton.methods.finite_difference.adjoint.linearised import Linearised
 
         return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}))
-
-    def picture_maker(self, series):
-        """See `Method.picture_maker`."""
-        from functools import partial
-
-        from craton.methods.finite_difference.greens import StrainRates
-        from craton.methods.finite_difference.snapshots import picture
-
-        if isinstance(series.sampling, StrainRates):
-            return series.sampling.picture
-        return partial(picture, series)
-
-    def moment_field(self, scenario, low, high):
-        """See `Method.moment_field`: strain rates at the points of stress."""
-        from craton.methods.finite_difference import build, greens
-        from craton.survey import receivers, source_files
-
-        d = build.discretise(scenario, build.grid_of(scenario), source_files.build_all(scenario))
-        return greens.strain_rates(d, low, high, receivers.build(scenario), scenario)
-
-    def moment_rows(self, scenario, about):
-        """See `Method.moment_rows`."""
-        from functools import partial
-
-        from craton.methods.finite_difference import build, greens
-        from craton.model.media import earth
-
-        terrain = None
-        if getattr(scenario.model, "topography", None) is not None:
-            bare = scenario.model_copy(update={"source": ()})
-            terrain = build.discretise(bare, build.grid_of(bare), [])
-        medium = partial(earth.point_values, scenario.model)
-        return scenario, medium, greens.of_about(about, terrain).rows
 
     def subdomain(self, scenario, plan, rank, ranks):
         """See `Method.subdomain`."""

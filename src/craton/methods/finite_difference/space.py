@@ -13,18 +13,21 @@ from functools import partial
 import numpy as np
 
 from craton.conventions import COMPONENT_AXES
-from craton.methods.finite_difference import many_moments, notes, ranks, sides, snapshots
+from craton.methods.finite_difference import notes, points, ranks, sides
 from craton.methods.finite_difference.equations import acoustic, half_steps, material, storage
 from craton.methods.finite_difference.equations.boundaries import inside_layer
 from craton.methods.finite_difference.equations.scheme import VELOCITY
-from craton.methods.finite_difference.injection import GridBoxes
+from craton.methods.finite_difference.injection import GridBoxes, medium
 from craton.methods.finite_difference.points import TENSOR, around, at_surface, on_surface, positions_of
-from craton.methods.waves.coupling import boxes
+from craton.methods.waves import pictures
 from craton.methods.waves.coupling.recorded import carriers
 from craton.methods.waves.interpolate import AxisWeights
+from craton.methods.waves.peaks import Sites
 from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.tables import Changed, Rows, scaled, stacked
+from craton.model.ground import terrain
 from craton.survey.planes import PlaneWave
+from craton.tables.receivers import Plane
 from craton.text import first_of
 
 CARRIED = 2.5  # points per wavelength of the slowest wave
@@ -70,6 +73,8 @@ class GridSpace:
         d, positions = self.d, places.positions[rows]
         if quantity == "velocity":
             yield from (part for _, part in self._velocity("ENZ".index(component), positions))
+        elif quantity == "stress":
+            yield from self._stress(component, positions)
         elif quantity == "pressure":
             yield from self._pressure(positions)
         else:
@@ -99,6 +104,19 @@ class GridSpace:
             if some.any():
                 yield from ((field, Changed(part, names=np.flatnonzero(some))) for field, part in parts)
 
+    def _stress(self, component, positions):
+        """Yield rows of a component of stress; on a free surface there is no traction. In acoustic waves normal stresses are one."""
+        d, (a, b) = self.d, COMPONENT_AXES[component]
+        field = "s" if d.acoustic else f"s{'xyz'[a]}{'xyz'[b]}"
+        if field in d.fields:
+            loaded = np.flatnonzero(~on_surface(d, positions) | ("z" not in field and field != "s"))
+            yield from (Changed(part, names=loaded) for part in around(d, field, positions[loaded]))
+
+    def medium(self, places):
+        """Return vp, vs, rho, qp and qs of the cells around places, by name; Q is 0 where there is no attenuation."""
+        at = tuple(np.rint(places.positions[:, axis]).astype(int) for axis in (2, 1, 0))
+        return dict.fromkeys(("qp", "qs"), np.zeros(len(at[0]))) | medium(self.d, at)
+
     def _pressure(self, positions):
         """Yield rows of minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps eyy = 0."""
         d = self.d
@@ -112,25 +130,65 @@ class GridSpace:
                 )
 
     def raster(self, spec):
-        """Return coordinates, the slices of fields to read, and the `GridSampling` of a table of snapshots."""
-        return snapshots.raster(self.d, spec)
+        """See `Space.raster`."""
+        d = self.d
+        filled = None if d.ground is None else terrain.filled(d.ground, d.grid)
+        fields, share = d.velocity, None
+        if spec.quantity == "pressure":
+            nz, _, nx = d.shape
+            # of the plane pressure depends on the cells
+            at = np.meshgrid(np.arange(nz), np.arange(1), np.arange(nx), indexing="ij") if d.planar else None
+            fields = d.normal
+            if d.planar and d.anisotropic:
+                share = {name: np.float32(material.trace_share(d, at, name)) for name in fields}
+            else:
+                share = np.float32(material.trace_share(d, at))
+        half = {name: d.half(name) for name in fields}
+        scale = storage.scale(d, fields[0]) if d.in_half else None
+        return pictures.grid_raster(d, spec, half, trace_share=share, filled=filled, scale=scale)
 
     def sites(self, spec):
-        """Return the `Sites` of a map of peaks."""
-        return snapshots.sites_of_map(self.d, spec)
+        """Return the `Sites` of a map of peaks: points of the grid."""
+        d = self.d
+        plane = Plane(z=float(d.grid.bounds("z")[1])) if spec.on_ground else spec.plane
+        coords, lattice = pictures.shown(d, spec.model_copy(update={"plane": plane}))
+        axes = [np.atleast_1d(n if isinstance(n, int) else np.arange(*n)) for n in lattice.values()]
+        points, places, filled = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")]), {}, None
+        if d.ground is not None:
+            filled = np.broadcast_to(terrain.filled(d.ground, d.grid), d.grid.shape[1:])[points[1], points[2]]
+            if spec.on_ground:
+                coords.pop("z")
+                points[0] = np.maximum(filled - 1, 0)
+        xyz = np.stack([d.grid.axis(a)[n] for a, n in zip("xyz", points[::-1])], axis=1)
+        usable = ~inside_layer(d, xyz) & (True if filled is None else points[0] < filled)
+        if filled is not None and spec.on_ground:
+            elevation = np.where(usable, xyz[:, 2], np.nan)
+            places = {"elevation": (tuple(coords), elevation.reshape([len(c) for c in coords.values()]))}
+        return Sites(coords, xyz, np.flatnonzero(usable), places, points=points[:, usable])
 
     def rows_of_sites(self, sites):
-        """Return False, for components have rows of their own, and the rows of E, N, Z of all sites, one component behind the other."""
+        """Return False, for components have rows of their own, and the rows of E, N, Z of all sites, one component behind the other.
+
+        Below a topography they are means of the two points of a velocity beside each site; at either end of the grid, where one is missing,
+        the other.
+        """
         d, count = self.d, sites.points.shape[1]
-        if d.ground is not None:
-            return False, snapshots.centred_rows(d, sites.points)
-        positions = sites.points[::-1].T.astype(float)
-        parts = [
-            Changed(part, names=3 * np.arange(count) + axis)
-            for axis in range(3)
-            for _, part in self._velocity(axis, positions, in_matter=False)
-        ]
-        return False, stacked(3 * count, parts, d.precision)
+        if d.ground is None:
+            positions = sites.points[::-1].T.astype(float)
+            parts = [
+                Changed(part, names=3 * np.arange(count) + axis)
+                for axis in range(3)
+                for _, part in self._velocity(axis, positions, in_matter=False)
+            ]
+            return False, stacked(3 * count, parts, d.precision)
+        source = np.empty((count, 3, 2), np.int64)
+        for c, name in enumerate(VELOCITY):
+            axis = 2 - d.half(name).index(1)
+            for side in (0, 1):
+                at = sites.points.copy()
+                at[axis] = np.clip(at[axis] - 1 + side, 0, d.shape[axis] - 2)
+                source[:, c, side] = d.start_of(name) + d.layout.offset(*at)
+        return False, (2 * np.arange(3 * count + 1), source.ravel(), np.full(source.size, 0.5, d.precision))
 
     # --- in ---------------------------------------------------------------------------------------
 
@@ -219,12 +277,12 @@ class GridSpace:
     # --- thousands of moments ---------------------------------------------------------------------
 
     def moment_blocks(self, xyz, tensors) -> Iterator:
-        """Yield index, weight and source of the rows of thousands of moments, some thousand sources at a time; see `many_moments`."""
-        return many_moments.blocks(self, positions_of(self.d, xyz), tensors)
+        """Yield index, weight and source of the rows of thousands of moments, some thousand sources at a time; see points.py."""
+        return points.moment_blocks(self, positions_of(self.d, xyz), tensors)
 
     def moment_table(self, xyz, tensors):
         """Return the targets of thousands of moments, their number of rows, and the function that yields these as `moment_blocks` does."""
-        return many_moments.table(self, positions_of(self.d, xyz), tensors)
+        return points.moment_table(self, positions_of(self.d, xyz), tensors)
 
     def _plane(self, number, source, z):
         """Return the rows of a plane wave: the same force on every point of its plane, spread along z as a receiver is."""
@@ -244,18 +302,13 @@ class GridSpace:
 
     # --- boxes and the plan -----------------------------------------------------------------------
 
-    def injections(self, incident):
-        """Return arrays, launches and largest velocity of incident waves; see `boxes.injections`."""
-        return boxes.injections(GridBoxes(self.d, self.machine), incident)
+    def boxes(self, domain):
+        """See `Space.boxes`."""
+        return GridBoxes(self)
 
-    def recordings(self, scenario, band):
-        """Return the recordings of a scenario, their arrays and launches; see `boxes.recordings`."""
-        return boxes.recordings(GridBoxes(self.d, self.machine), scenario.recording, band)
-
-    def problems(self, scenario, sources, incident):
-        """Return what is wrong with sources in fluids, recordings and injections: list of Problem."""
-        wrong = boxes.problems(GridBoxes(self.d), scenario.recording, incident)
-        return wrong or sides.source_problems(self.d, sources)
+    def problems(self, scenario, sources):
+        """Return what is wrong with sources in fluids: list of Problem."""
+        return sides.source_problems(self.d, sources)
 
     @property
     def smallest(self):
@@ -291,7 +344,6 @@ class GridSpace:
             *[words + first_of(in_layer)] * bool(in_layer),
             *growing(d),
             *notes.too_coarse(d, carriers(sources, incident)),
-            *boxes.warnings(GridBoxes(d), setup.scenario.recording, incident, sources, receivers),
         ]
 
     def completed(self, plan, setup):

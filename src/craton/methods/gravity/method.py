@@ -34,17 +34,7 @@ class PrismGravity:
         raise ScenarioError([Problem("method", words, "use craton.gravity.operator")])
 
     def moment_field(self, scenario, low, high):
-        """See `Method.moment_field`; none."""
-        from craton.errors import Problem
-
-        words = 'method = "gravity" has no earthquakes'
-        return None, [Problem("method", words, 'use method = "fd"')]
-
-    def moment_rows(self, scenario, about):
-        """See `Method.moment_rows`; none."""
-        from craton.errors import ScenarioError
-
-        raise ScenarioError(self.moment_field(None, None, None)[1])
+        """See `Method.moment_field`; its scenarios have no table ``greens``."""
 
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the plan itself: prisms or points are shared out while it is computed."""

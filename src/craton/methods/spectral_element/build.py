@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from craton.memory import array_bytes, available
-from craton.methods.spectral_element import ranks
+from craton.methods.spectral_element import greens, ranks
 from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of, places_of
 from craton.methods.spectral_element.equations import absorbing_layer, fixed_point, material
 from craton.methods.spectral_element.equations.time_step import stable_step
@@ -65,6 +65,14 @@ class MeshDomain:
         """
         prepared, self.prepared, self.values = self.prepared, None, None
         return ElementSpace(discretise(scenario, prepared, sources, self.team, self.machine, self.reuse), self.machine)
+
+    def volume(self, low, high, stations, impulse):
+        """Return the `ElementVolume` between two corners, and list of Problem."""
+        medium, layers = build_medium(self.scenario, self.prepared, self.team), None
+        if impulse is not None:
+            options = self.scenario.boundaries.pml
+            layers = absorbing_layer.build_layers(medium, options.frequency or impulse.peak_frequency, options)
+        return greens.volume_of(medium, low, high, stations, layers)
 
 
 def mesh_and_tables(scenario, prepared, team):

@@ -1,6 +1,5 @@
 """Spectral elements as a `craton.methods.protocol.Method`."""
 
-from craton.errors import Problem, ScenarioError
 from craton.methods.waves.waves import WaveMethod
 
 
@@ -20,14 +19,18 @@ class SpectralElements(WaveMethod):
         """See `Method.tries_operators`: to find the stable step."""
         return True
 
-    def plan(self, scenario, team=None, machine=None, reuse=None):
-        """See `Method.plan`; of several ranks the plan of this one."""
+    def domain(self, scenario, team=None, machine=None, reuse=None):
+        """See `WaveMethod.domain`; of several ranks the elements of this one."""
         from craton.methods.spectral_element.build import MeshDomain
-        from craton.methods.waves.problem import build
+
+        return MeshDomain(scenario, None, team, machine, reuse)
+
+    def plan(self, scenario, team=None, machine=None, reuse=None):
+        """See `Method.plan`."""
         from craton.model.blas import one_thread
 
         with one_thread():
-            return build(MeshDomain(scenario, None, team, machine, reuse))
+            return super().plan(scenario, team, machine, reuse)
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""
@@ -48,28 +51,9 @@ class SpectralElements(WaveMethod):
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""
-        from craton.methods.spectral_element.greens import ElementVelocities
         from craton.methods.spectral_element.snapshots import picture_maker
 
-        if isinstance(series.sampling, ElementVelocities):
-            return series.sampling.picture
         return picture_maker(series)
-
-    def moment_field(self, scenario, low, high):
-        """See `Method.moment_field`: velocities in elements."""
-        from craton.methods.spectral_element.greens import element_velocities
-
-        return element_velocities(scenario, low, high)
-
-    def moment_rows(self, scenario, about):
-        """See `Method.moment_rows`; the mesh is made anew."""
-        from craton.methods.spectral_element.greens import LAYOUT, element_velocities
-
-        if about.get("layout") != LAYOUT:
-            words = "the store was built by an earlier version of craton"
-            raise ScenarioError([Problem("greens", words, "run craton greens build again")])
-        field, _ = element_velocities(scenario, about["low"], about["high"])
-        return field.scenario, field.values, field.rows
 
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""

@@ -175,6 +175,8 @@ def quantity_rows(d, positions, quantity, component):
     """
     if quantity == "pressure":
         return pressure_rows(d, positions)
+    if quantity == "stress":
+        return stress_rows(d, positions, component)
     in_fluid = len(positions) and d.fluid[positions.element[0]]
     if quantity == "velocity" and not in_fluid:
         first = d.offset("velocity") + "ENZ".index(component)
@@ -215,10 +217,30 @@ def mean_stress(positions, material):
     if "stiffness" not in material:
         kappa = at_sites(positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2))
         return kappa[:, None, None] * np.eye(3)
-    constants, law = at_sites(positions, material["stiffness"]), np.empty((len(positions), 6, 6))
-    upper = np.triu_indices(6)
-    law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = constants
-    return law[:, :3].sum(axis=1)[:, VOIGT] / 3
+    return hooke(positions, material)[:, :3].sum(axis=1)[:, VOIGT] / 3
+
+
+def stress_rows(d, positions, component):
+    """Return (index, weight) of a component of the elastic stress at sites of the solid."""
+    moduli = hooke(positions, materials(d, positions.element))[:, VOIGT[COMPONENT_AXES[component]]][:, VOIGT]
+    weight = np.einsum("ncd,ndm->ncm", moduli, positions.slopes)
+    return vector_index(d, "displacement", numbers(d, positions.element)), weight.reshape(len(positions), -1)
+
+
+def hooke(positions, material):
+    """Return Hooke's law at sites, (n, 6, 6), Pa."""
+    law = np.zeros((len(positions), 6, 6))
+    if "stiffness" in material:
+        upper = np.triu_indices(6)
+        constants = at_sites(positions, material["stiffness"])
+        law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = constants
+        return law
+    mu = at_sites(positions, material["rho"] * material["vs"] ** 2)
+    lam = at_sites(positions, material["rho"] * material["vp"] ** 2) - 2 * mu
+    law[:, :3, :3] = lam[:, None, None]
+    law[:, range(3), range(3)] += 2 * mu[:, None]
+    law[:, range(3, 6), range(3, 6)] = mu[:, None]
+    return law
 
 
 def is_fluid_at(d, element):

@@ -122,24 +122,6 @@ def element_samplings(d, located, quantity):
     return tuple(samplings)
 
 
-def solid_rows(d, located):
-    """Return rows of the eastern velocity of all sites in a solid; north and up lie behind it."""
-    counts, sources, weights = [np.zeros(1, np.int64)], [], []
-    for first in range(0, len(located.element), BATCH):
-        batch = located.some(slice(first, first + BATCH))
-        values, _ = polynomials(d.element, batch.local)
-        nonzero = values != 0
-        counts.append(nonzero.sum(axis=1))
-        sources.append((d.offset("velocity") + 3 * numbers(d, batch.element))[nonzero])
-        weights.append(values[nonzero])
-    empty = np.empty(0, np.int64)
-    return (
-        np.cumsum(np.concatenate(counts)),
-        np.concatenate([empty, *sources]),
-        np.concatenate([np.empty(0), *weights]),
-    )
-
-
 class Interpolator:
     """Interpolates a field to places of a snapshot by sparse matrices, one for each component or
     one for all.

@@ -6,15 +6,15 @@ nothing but rounding.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from craton.core.grid import Cells, ElementGrid, ElementTable
 from craton.core.plan import ElementIdentity
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem
 from craton.memory import array_bytes
-from craton.methods.spectral_element import couples, notes, ranks, snapshots
+from craton.methods.spectral_element import notes, ranks, snapshots
 from craton.methods.spectral_element.equations import absorbing_layer, step
 from craton.methods.spectral_element.equations.state import FLUID, SOLID
 from craton.methods.spectral_element.injection import ElementBoxes
@@ -30,17 +30,15 @@ from craton.methods.spectral_element.sites import (
     sites,
     vector_index,
 )
-from craton.methods.waves.coupling import boxes
+from craton.methods.spectral_element.sources import element_parts, holding, moment_rows
 from craton.methods.waves.tables import Changed, Rows, stacked
 from craton.model.mesh import meshing
-from craton.model.mesh.locate import Located
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
 BATCH = 4096  # positions whose polynomials are evaluated at a time
 MOMENTS = 1024  # moments whose rows are made at a time
-LOCATED = 1 << 16  # positions that are found at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,16 @@ class ElementSpace:
     def read(self, quantity, component, places, rows) -> Iterator:
         """Yield the rows of one component of a quantity at some places, (m,) rows of these, numbered as they are."""
         index, weight = quantity_rows(self.d, places.sites, quantity, component)
+        if quantity == "stress":  # all components have the same points, so that turned ones add up in one order
+            counts = np.full(len(rows), index.shape[1])
+            yield Rows(np.arange(len(rows)), counts, index[rows].ravel(), weight[rows].ravel())
+            return
         yield Rows.without_zeros(np.arange(len(rows)), index[rows], weight[rows])
+
+    def medium(self, places):
+        """Return vp, vs and rho at places, by name."""
+        samples = materials(self.d, places.sites.element)
+        return {name: at_sites(places.sites, samples[name]) for name in ("vp", "vs", "rho")}
 
     def stacked(self, count, parts):
         """Return the rows of channels as the record takes them; see `tables.stacked`."""
@@ -110,15 +117,15 @@ class ElementSpace:
         and up lie behind it; else of E, N, Z of each. All ranks must call.
         """
         located = self.d.locate(sites.xyz, False).some(sites.where)
-        if not is_fluid_at(self.d, located.element).any():
-            return True, snapshots.solid_rows(self.d, located)
+        together = not is_fluid_at(self.d, located.element).any()
+        components = "E" if together else "ENZ"
         parts = [
-            Changed(part, names=3 * places.rows + n)
+            Changed(part, names=len(components) * places.rows + n)
             for places in self._in_batches(located)
-            for n, component in enumerate("ENZ")
+            for n, component in enumerate(components)
             for part in self.read("velocity", component, places, np.arange(len(places.rows)))
         ]
-        return False, stacked(3 * len(sites.where), parts)
+        return together, stacked(len(components) * len(sites.where), parts)
 
     # --- in ---------------------------------------------------------------------------------------
 
@@ -170,18 +177,13 @@ class ElementSpace:
 
     # --- boxes and the plan -----------------------------------------------------------------------
 
-    def injections(self, incident):
-        """Return arrays, launches and largest value of incident waves; see `boxes.injections`."""
-        return boxes.injections(ElementBoxes(self.d, self.machine), incident)
+    def boxes(self, domain):
+        """See `Space.boxes`."""
+        return ElementBoxes(self, domain)
 
-    def recordings(self, scenario, band):
-        """Return the recordings of a scenario, their arrays and launches; see `boxes.recordings`."""
-        return boxes.recordings(ElementBoxes(self.d, self.machine, scenario.domain), scenario.recording, band)
-
-    def problems(self, scenario, sources, incident):
-        """Return what lies outside the mesh or in a fluid that cannot have it, and is wrong with boxes; all ranks must call."""
-        wrong = placing.problems(scenario, self.d) or source_problems(self.d, sources)
-        return wrong or boxes.problems(ElementBoxes(self.d, domain=scenario.domain), scenario.recording, incident)
+    def problems(self, scenario, sources):
+        """Return what lies outside the mesh or in a fluid that cannot have it: list of Problem; all ranks must call."""
+        return placing.problems(scenario, self.d) or source_problems(self.d, sources)
 
     @property
     def smallest(self):
@@ -216,9 +218,6 @@ class ElementSpace:
             *notes.warnings(d, sources),
             *absorbing_layer.warn_inside_layers(d, positions),
             *absorbing_layer.warn_contrasts(d),
-            *boxes.warnings(
-                ElementBoxes(d, domain=scenario.domain), scenario.recording, setup.incident, sources, receivers
-            ),
             *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, median),
         ]
 
@@ -326,102 +325,3 @@ def _not_in_fluid(source):
     isotropic = np.trace(source.moment) / 3
     sheared = np.abs(source.moment - isotropic * np.eye(3)).max() > SHEAR * np.abs(source.moment).max()
     return "a moment tensor with shear" if sheared or not isotropic else None
-
-
-# --- sources --------------------------------------------------------------------------------------
-
-
-def element_parts(d, points):
-    """Return (number of the source, element, index, weight) of each part of a point source that an
-    owned element takes: list.
-
-    A moment is distributed over Gauss points around it, see `couples`. Elsewhere, where elements
-    meet, each has an equal share: the polynomials of an element have slopes on its own side of a
-    face only; a moment in one element alone would be off by a per cent.
-    """
-    xyz = np.array([source.xyz for source in points], float)
-    parts, shared = moment_parts(d, points, xyz)
-    source_numbers, located, parts_of = d.elements_holding(xyz)
-    holding_sites = sites(d, located)
-    for m, n in enumerate(source_numbers):
-        if shared[n]:
-            continue
-        source, site = points[n], holding_sites.part(slice(m, m + 1))
-        index, weight = (
-            force_rows(d, site, source.force) if source.moment is None else moment_rows(d, site, source.moment[None])
-        )
-        parts.append((n, located.element[m], index.ravel(), weight.ravel() / parts_of[n]))
-    return parts
-
-
-def moment_parts(d, points, xyz):
-    """Return the parts of distributed moments, as of `element_parts`, and which sources these are."""
-    moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
-    is_shared, which, located, weights = couples.samples(d, xyz[moments])
-    shared = np.zeros(len(points), bool)
-    shared[moments] = is_shared
-    parts = []
-    first = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(located.element, prepend=-1))
-    for begin, end in zip(first, [*first[1:], len(which)]):
-        n = moments[which[begin]]
-        tensors = weights[begin:end, None, None] * points[n].moment
-        index, weight = moment_rows(d, sites(d, located.some(slice(begin, end))), tensors)
-        parts.append((n, located.element[begin], index[0], weight.sum(axis=0)))
-    return parts, shared
-
-
-def force_rows(d, positions, force):
-    """Return (index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
-    weight = np.asarray(force)[None, :, None] * positions.values[:, None, :]
-    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(len(positions), -1)
-
-
-def moment_rows(d, positions, tensors):
-    """Return (index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of
-    the fluid, (n, n^3).
-    """
-    number = numbers(d, positions.element)
-    if d.fluid[positions.element].any():
-        material = materials(d, positions.element)
-        kappa = at_sites(positions, material["rho"] * material["vp"] ** 2)
-        pressure = np.trace(tensors, axis1=1, axis2=2) / 3
-        return d.offset("potential_force") + number, -(pressure / kappa)[:, None] * positions.values
-    weight = np.einsum("ncj,njm->ncm", tensors, positions.slopes)
-    return vector_index(d, "force", number), weight.reshape(len(positions), -1)
-
-
-def holding(d, xyz):
-    """Return what `Discretisation.elements_holding` does of many positions, in bounded memory; on
-    one rank it is asked only of positions on the faces of elements.
-
-    Parameters
-    ----------
-    d : Discretisation
-    xyz : (n, 3) array
-        m.
-
-    Returns
-    -------
-    which : (m,) int array
-    located : Located
-    parts : (n,) int array
-    """
-    pieces, parts, several = [], np.ones(len(xyz), int), np.arange(len(xyz))
-    if d.subdomain.team.size == 1:
-        located = d.locate(xyz, False)
-        inside = np.abs(located.local).max(axis=1) < 1 - couples.TOUCH
-        pieces.append((several[inside], located.some(inside)))
-        several = several[~inside]
-    for low in range(0, len(several), LOCATED):
-        block = several[low : low + LOCATED]
-        which, located, count = d.elements_holding(xyz[block])
-        pieces.append((block[which], located))
-        parts[block] = count
-    which, located = zip(*pieces)
-    which, held = np.concatenate(which), np.zeros(len(xyz), bool)
-    held[which] = True
-    outside = len(xyz) - int(np.any(d.subdomain.team.every(lambda: held), axis=0).sum())
-    if outside:
-        words = f"{outside:,} of {len(xyz):,} subfaults or moments lie outside the mesh"
-        raise ScenarioError([Problem("source", words, "move them inside, or make the mesh larger")])
-    return which, Located(*(np.concatenate([getattr(p, f.name) for p in located]) for f in fields(Located))), parts

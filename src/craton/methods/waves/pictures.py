@@ -1,10 +1,15 @@
-"""Series of snapshots, of any `Space`: when pictures are taken, and what of the fields they read."""
+"""Series of snapshots, of any `Space`: when pictures are taken, what of the fields they read; and pictures of a grid, whose fields may lie
+half a cell apart.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 
-from craton.conventions import components
-from craton.core.snapshots import SnapshotSeries
+from craton.conventions import COMPONENT_AXES, components
+from craton.core.snapshots import GridSampling, SnapshotSeries
 
+VELOCITY = ("vx", "vy", "vz")
 FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
 
 
@@ -31,3 +36,109 @@ def picture_steps(d, every, place):
     wanted = np.arange(1, int(d.end / every) + 1) * every
     steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, last).astype(int))
     return steps, d.start + (steps + place) * d.dt
+
+
+# --- pictures of a grid ---------------------------------------------------------------------------
+
+
+def grid_raster(d, spec, half, **more):
+    """Return coordinates by axis, the slices of fields to read, and the `GridSampling` of a table of snapshots on a grid.
+
+    `half` says of each field that is read along which axes (x, y, z) it lies half a cell after the integer points; `more` is what the
+    sampling needs beside. `d` has grid, layout and shots.
+    """
+    coords, lattice = shown(d, spec)
+    shots = len(d.shots) if d.grid.planar else None
+    sampling = GridSampling(d.layout.shape, lattice, half, tuple(d.grid.steps.tolist()), shots=shots, **more)
+    block, chosen = sampling.window({})
+    return coords, dict.fromkeys(half, block), replace(sampling, chosen=chosen)
+
+
+def shown(d, spec):
+    """Return coordinates of a picture by axis (z, y, x), and its points of the grid; in the plane
+    shots come first, where there are any.
+    """
+    coords, lattice = {}, {}
+    for axis, n, step in zip("zyx", d.layout.shape, d.grid.steps[::-1]):
+        if d.grid.planar and axis == "y":
+            continue
+        if spec.plane is not None and spec.plane.axis == axis:
+            lattice[axis] = int(np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / step), 0, n - 1))
+            coords[axis] = float(d.grid.axis(axis)[lattice[axis]])
+        else:
+            coords[axis], lattice[axis] = d.grid.axis(axis)[:: spec.stride], (0, n, spec.stride)
+    return ({"shot": np.arange(1, len(d.shots) + 1)} if d.grid.planar and d.shots else {}) | coords, lattice
+
+
+@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges: the guard reports it
+def picture(series, arrays):
+    """Return a picture of a series on a grid, ([component,] [shot,] z, y, x), float32, from the fields that it reads, where it reads
+    them; nan above a topography.
+    """
+    sampling, block = series.sampling, next(iter(series.reads.values()))
+    if sampling.scale is not None:
+        arrays = {name: a / np.float32(sampling.scale) for name, a in arrays.items()}
+    if series.quantity == "pressure":
+        values = pressure(arrays, sampling.trace_share, (block[0], slice(None), block[2]))
+    else:
+        values = quantity_of_velocity(arrays, series.quantity, series.components, sampling.spacing, sampling.half)
+    if sampling.filled is not None:
+        planes = np.arange(sampling.shape[0])[block[0], None, None]
+        values = np.where(
+            sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]] <= planes,
+            np.nan,
+            values,
+        )
+    if sampling.shots is not None:
+        values = np.moveaxis(values, -2, -3) if sampling.shots else values[..., 0, :]
+    out = values[(..., *sampling.chosen)].astype(np.float32)
+    return out[0] if len(out) == 1 else out
+
+
+def pressure(arrays, share, block):
+    """Minus a share of the trace of stress, or of each normal stress its own, (1, z, y, x)."""
+    if isinstance(share, dict):
+        return -sum(share[name][block] * values for name, values in arrays.items())[None]
+    return -(share if share.ndim == 0 else share[block]) * sum(arrays.values())[None]
+
+
+def quantity_of_velocity(arrays, quantity, components, spacing, half):
+    """Components of a quantity made of velocity at the integer points, (component, z, y, x)."""
+    velocity = {f: centred(arrays[f], half[f]) for f in arrays}
+    if quantity == "velocity":
+        return np.stack([velocity[VELOCITY["ENZ".index(c)]] for c in components])
+    planar = len(velocity) < len(VELOCITY)
+
+    def slope(component, axis):
+        if VELOCITY[component] not in velocity or (planar and axis == 1):
+            return np.zeros_like(next(iter(velocity.values())))
+        return np.gradient(velocity[VELOCITY[component]], spacing[axis], axis=2 - axis)
+
+    return np.stack(derived(quantity, components, slope))
+
+
+def derived(quantity, components, slope):
+    """Components made of the derivatives slope(component, axis) of velocity."""
+
+    def curl(a):
+        return slope((a + 2) % 3, (a + 1) % 3) - slope((a + 1) % 3, (a + 2) % 3)
+
+    if quantity == "divergence":
+        return [sum(slope(a, a) for a in range(3))]
+    if quantity == "strain_rate":
+        return [(slope(a, b) + slope(b, a)) / 2 for a, b in map(COMPONENT_AXES.get, components)]
+    return [curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components]
+
+
+def centred(field, half):
+    """Return a staggered field at the integer points: mean of its neighbours; at either end, where
+    one is missing, extrapolated.
+    """
+    for axis in range(3):
+        if half[axis]:
+            f = np.moveaxis(field, 2 - axis, 0)
+            middle = (f[1:-1] + f[:-2]) / 2
+            field = np.moveaxis(
+                np.concatenate([1.5 * f[:1] - 0.5 * f[1:2], middle, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]]), 0, 2 - axis
+            )
+    return field

@@ -11,7 +11,8 @@ import numpy as np
 from craton.core.plan import Plan
 from craton.errors import Problem, ScenarioError
 from craton.methods.waves import peaks, pictures, receivers, sources, timing
-from craton.methods.waves.coupling import recorded
+from craton.methods.waves.coupling import boxes, recorded
+from craton.methods.waves.greens import Volume
 from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.space import Space
 from craton.survey import channels as survey_channels
@@ -56,6 +57,13 @@ class Domain(Protocol):
     def discretise(self, scenario, sources, waves) -> Space:
         """Return the `Space` with its time step; `waves` are sources and incident waves with a wavelet."""
 
+    def volume(self, low, high, stations, impulse) -> tuple[Volume | None, list[Problem]]:
+        """Return what a store has of the field of a force between two corners, and why it or stations, `Receivers`, are refused: of methods
+        whose scenarios have a table ``greens``.
+
+        Absorbing layers, where runs are not reciprocal, are made for waves of the `impulse`, a `Wavelet`, or None where it is no matter.
+        """
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -97,7 +105,8 @@ def set_up(domain: Domain) -> Setup:
     begin = survey_sources.start_time(scenario, all_sources) if all_sources else np.inf
     scenario = recorded.timed(scenario, incident, begin)
     space = domain.discretise(scenario, all_sources, recorded.carriers(all_sources, incident))
-    refuse(space.problems(scenario, all_sources, incident))
+    refuse(space.problems(scenario, all_sources))
+    refuse(boxes.problems(space.boxes(scenario.domain), scenario.recording, incident))
     channels = survey_channels.channels(
         len(all_receivers), scenario.output.waveforms, space.motion, max(len(space.shots), 1)
     )
@@ -114,6 +123,9 @@ def build(domain: Domain) -> Plan:
         *survey_warnings(scenario, setup.sources, space.d.start),
         *setup.receivers.warnings,
         *space.warnings(setup),
+        *boxes.warnings(
+            space.boxes(scenario.domain), scenario.recording, setup.incident, setup.sources, setup.receivers
+        ),
     ]
     return space.completed(plan, setup)
 
@@ -122,9 +134,10 @@ def assemble(setup: Setup, reuse: Reuse, more=({}, {})) -> Plan:
     """Return the plan of a discretised problem: arrays and phases. `more` are further arrays, and launches by where in a step they run."""
     space, scenario, d = setup.space, setup.scenario, setup.space.d
     arrays, of_sources, band = sources.sources(space, setup.sources, reuse)
-    incident_arrays, of_incident, peak = space.injections(setup.incident)
+    sides = space.boxes(scenario.domain)
+    incident_arrays, of_incident, peak = boxes.injections(sides, setup.incident)
     band = recorded.band_with(band, setup.sources, setup.incident)
-    recordings, ring_arrays, ringing = space.recordings(scenario, band)
+    recordings, ring_arrays, ringing = boxes.recordings(sides, scenario.recording, band)
     slots = timing.slots(d.steps, len(setup.channels))
     channels, gathering, record_arrays, record = reuse.get(
         "recording",

@@ -1,17 +1,23 @@
 """Sources as point tables: what point sources, finite faults and catalogues add to the state of any `Space` at each step.
 
 The displacement scheme of elements needs the moment itself where a scenario gives its rate: M(t_n) is dt times the sum of the rates at
-the half steps before t_n, as the velocity-stress scheme of finite differences has it implicitly; the leapfrog's corrections
-(`craton.survey.leapfrog`) are then the same.
+the half steps before t_n, as the velocity-stress scheme of finite differences has it implicitly; the corrections of the leapfrog
+(`craton.survey.leapfrog`) are then the same. Thousands of moment rates have short windows of steps; the correction moves frequency f of
+what happens at step T earlier by T (1 - cos(pi f dt)).
 """
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from craton import memory
+from craton.conventions import TENSOR_AXES
 from craton.core.deferred import Deferred
 from craton.core.plan import Array, Launch
 from craton.errors import ResourceError
-from craton.methods.waves import tables, windows
+from craton.methods.waves import tables
 from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.tables import MOST_ROWS, injection, of_values, table_of
 from craton.survey import leapfrog
@@ -19,6 +25,14 @@ from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
 SORTED = 48  # bytes of a row while the table is sorted
+SLIPPING, WAVELETS = 1024, 256  # components of faults, and wavelets of catalogues, that are corrected at a time
+RING = 8.0  # periods of the band's end over which a band-limited kink has faded
+CUT = 1e-6  # of a column's peak: its window ends where it stays below
+GROUP = 64  # steps: columns whose windows begin within as many are corrected together
+AXES = 3
+# columns of each source: components, then derivatives by position
+PARTS = {"force": AXES + AXES, "moment": len(TENSOR_AXES) + AXES}
+MOVED = 1e-3  # of the spacing: to both sides, for derivatives by position
 
 
 def sources(space, all_sources, reuse=None):
@@ -86,23 +100,13 @@ def moments(rates, dt):
 def fault_sources(space, faults, _):
     """Return arrays, launches by table and the highest frequency of finite faults."""
     d, band = space.d, space.carried
-    begins, counts, values = zip(*(windows.of_fault(d, fault, band) for fault in faults))
+    begins, counts, values = zip(*(fault_windows(d, fault, band) for fault in faults))
     begin, at = np.concatenate(begins), np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     target, first, column, weight = table_of(*_rows_of_faults(space, faults))
     if not len(target):
         return {}, {}, leapfrog.TAPER * band
-    arrays = of_values(
-        "fault",
-        target=(target, np.int64),
-        first=(first, np.int32),
-        column=(column, np.int32),
-        weight=(weight, d.precision),
-        begin=(begin + space.integrates, np.int32),
-        at=(at, np.int64),
-        series=(acting(space, np.concatenate(values), at), d.precision),
-    )
-    arrays["fault_now"] = Array("points", begin.shape, d.precision)
-    return arrays, _windowed(space, "fault", len(begin), target), leapfrog.TAPER * band
+    series = acting(space, np.concatenate(values), at)
+    return *_windowed(space, "fault", target, (first, column, weight), begin, at, series), leapfrog.TAPER * band
 
 
 def _rows_of_faults(space, faults):
@@ -124,7 +128,7 @@ def _rows_of_faults(space, faults):
 
 def catalogue_sources(space, catalogues, _):
     """Return arrays, launches by table and the highest frequency of catalogues, whose rows and series are made when a run begins."""
-    d, name = space.d, "catalogue"
+    d = space.d
     xyz, tensors = (np.concatenate([getattr(c, part) for c in catalogues]) for part in ("points", "tensors"))
     highest = max(float(c.highest(d.dt).max()) for c in catalogues)
     target, count, blocks = space.moment_table(xyz, tensors)
@@ -132,33 +136,22 @@ def catalogue_sources(space, catalogues, _):
         return {}, {}, highest
     starts = np.cumsum([0, *(len(c.histories[0]) for c in catalogues)])
     columns = np.concatenate([c.histories[2] + start for c, start in zip(catalogues, starts)]).astype(np.int32)
-    limits = [windows.limits(d, c) for c in catalogues]
+    limits = [window_limits(d, c) for c in catalogues]
     begin, high = (np.concatenate(ends) for ends in zip(*limits))
     at = np.concatenate([[0], np.cumsum(high - begin)])
 
     def series():
-        values = [windows.of_catalogue(d, c, *ends) for c, ends in zip(catalogues, limits)]
+        values = [catalogue_windows(d, c, *ends) for c, ends in zip(catalogues, limits)]
         return (acting(space, np.concatenate(values), at),)
 
     def rows():
         return ((index, weight, columns[number]) for index, weight, number in blocks())
 
     table = Deferred(lambda: gathered(rows, target, d.precision))
-    later = {
-        "first": (table, 0, len(target) + 1, np.int32),
-        "column": (table, 1, count, np.int32),
-        "weight": (table, 2, count, d.precision),
-        "series": (Deferred(series), 0, int(at[-1]), d.precision),
-    }
-    arrays = of_values(
-        name,
-        target=(target, np.int64),
-        begin=(begin + space.integrates, np.int32),
-        at=(at, np.int64),
-        **{part: (values.part(*which), which[-1]) for part, (values, *which) in later.items()},
-    )
-    arrays[f"{name}_now"] = Array("points", begin.shape, d.precision)
-    return arrays, _windowed(space, name, len(begin), target), highest
+    of_table = (len(target) + 1, np.int32), (count, np.int32), (count, d.precision)
+    parts = [table.part(n, *shape) for n, shape in enumerate(of_table)]
+    values = Deferred(series).part(0, int(at[-1]), d.precision)
+    return *_windowed(space, "catalogue", target, parts, begin, at, values), highest
 
 
 def gathered(blocks, target, precision):
@@ -193,20 +186,124 @@ def acting(space, rates, at):
     return space.d.dt * (total[1:] - np.repeat(total[at[:-1]], np.diff(at)))
 
 
-def _windowed(space, name, columns, target):
-    """Return the launches that read the windows of a step, the last values of which stay where moments act, and inject them.
+def _windowed(space, name, target, rows, begin, at, series):
+    """Return the arrays of a table whose columns act in windows of steps, and its launches: they read the values of the step, the last
+    of which stay where moments act, and inject them.
 
+    `rows` are first, column and weight as of `table_of`; windows begin at steps `begin`, their values in the `series` at `at`.
     The values of the step come first of all: a phase may be cut in two, and both parts of the table read them.
     """
-    parts = {part: f"{name}_{part}" for part in ("now", "begin", "at", "series", "target", "first", "column", "weight")}
-    now = Launch(
-        tables.HOLD if space.integrates else tables.WINDOW,
-        (*(parts[part] for part in ("now", "begin", "at", "series")), "step"),
-        (0, 1, 0, 1, 0, columns),
-        {"columns": 1, "slots": 1},
+    d, (first, column, weight) = space.d, rows
+    arrays = of_values(
+        name,
+        target=(target, np.int64),
+        first=(first, np.int32),
+        column=(column, np.int32),
+        weight=(weight, d.precision),
+        begin=(begin + space.integrates, np.int32),
+        at=(at, np.int64),
+        series=(series, d.precision),
     )
-    table = (parts[part] for part in ("target", "first", "column", "weight", "now"))
-    inject = Launch(
-        tables.INJECT, (space.injected, *table, "step"), (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1}
+    arrays[f"{name}_now"] = Array("points", begin.shape, d.precision)
+    window, table = (
+        [f"{name}_{part}" for part in parts]
+        for parts in (("now", "begin", "at", "series"), ("target", "first", "column", "weight", "now"))
     )
-    return {"windows": [now], "moments": [space.placed(inject, target)]}
+    operator = tables.HOLD if space.integrates else tables.WINDOW
+    now = Launch(operator, (*window, "step"), (0, 1, 0, 1, 0, len(begin)), {"columns": 1, "slots": 1})
+    box = (0, 1, 0, 1, 0, len(target))
+    inject = Launch(tables.INJECT, (space.injected, *table, "step"), box, {"columns": 0, "slots": 1})
+    return arrays, {"windows": [now], "moments": [space.placed(inject, target)]}
+
+
+# --- moment rates of thousands of sources in time --------------------------------------------------
+
+
+def fault_windows(d, fault, band):
+    """Return first steps (n,), counts (n,) and values of the windows of a fault's components: slip rates up to a band, Hz."""
+    low, high = _bounds(d, fault, band)
+    begin, parts = np.zeros(len(low), np.int64), [np.empty(0, np.float32)] * len(low)
+    for some, first, series in _corrected(d, fault, low, high, SLIPPING, band):
+        for n, values in zip(some, series.T):
+            begin[n], parts[n] = _trimmed(values.astype(d.precision), first)
+    return begin, np.array([len(part) for part in parts], np.int64), np.concatenate(parts)
+
+
+def _bounds(d, fault, band):
+    """Return steps (first, behind the last) in which each component acts, with room for what precedes and follows it."""
+    ring = RING / (band * d.dt)
+    end = (fault.end + fault.interval - d.start) / d.dt
+    early = end * (1 - math.cos(min(leapfrog.NONE, leapfrog.TAPER * math.pi * band * d.dt)))
+    low = (fault.onset - fault.interval - d.start) / d.dt - ring - np.maximum(early, 0)
+    low = np.clip(np.floor(low), 0, d.steps - 1).astype(np.int64)
+    last = np.maximum(d.steps, low + 1)
+    high = np.maximum(np.minimum(np.ceil(end + ring), last).astype(np.int64), low + 1)
+    return low, high
+
+
+def _trimmed(values, first):
+    """Return first step and values of a series without what is next to nothing before and behind."""
+    large = np.flatnonzero(np.abs(values) > CUT * np.abs(values).max())
+    if not len(large):
+        return first, np.empty(0, np.float32)
+    return first + large[0], values[large[0] : large[-1] + 1].copy()
+
+
+def window_limits(d, catalogue):
+    """Return the first steps of the windows of a catalogue's wavelets, and the steps behind their last: (m,) each."""
+    onset, end = ((time - d.start) / d.dt for time in catalogue.span())
+    phase = np.minimum(math.pi * catalogue.highest(d.dt) * d.dt, leapfrog.NONE)
+    early = np.maximum(end, 0) * (1 - np.cos(phase))
+    low = np.clip(np.floor(onset - early - 1), 0, d.steps - 1).astype(np.int64)
+    high = np.clip(np.ceil(end + 1), low + 1, max(d.steps, 1)).astype(np.int64)
+    return low, high
+
+
+def catalogue_windows(d, catalogue, low, high):
+    """Return the values of the windows between `window_limits`, one behind another, in the precision of the run."""
+    at = np.concatenate([[0], np.cumsum(high - low)])
+    out = np.empty(at[-1], d.precision)
+    for some, first, series in _corrected(d, catalogue, low, high, WAVELETS):
+        for n, values in zip(some, series.T):
+            out[at[n] : at[n + 1]] = values[low[n] - first : high[n] - first]
+    return out
+
+
+def _corrected(d, source, low, high, most, band=math.inf) -> Iterator:
+    """Yield columns (m,), their first step and their rates (steps, m), of columns whose windows begin close to each other."""
+    groups = low // GROUP
+    order = np.lexsort((high - low, groups))
+    for same in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        for some in np.array_split(same, -(-len(same) // most)):
+            first, last = int(low[some].min()), int(high[some].max())
+            series = source.series(some, d.start + (first + 0.5) * d.dt, d.dt, last - first)
+            yield some, first, leapfrog.for_leapfrog(series, d.dt, first + 0.5, band)
+
+
+# --- unit sources ----------------------------------------------------------------------------------
+
+
+def components(kind):
+    """Return unit forces (3,), or symmetric unit moment tensors (3, 3), of the `kind` ``"force"`` or ``"moment"``: list."""
+    if kind == "force":
+        return list(np.eye(AXES))
+    tensors = np.zeros((len(TENSOR_AXES), 3, 3))
+    for tensor, (a, b) in zip(tensors, TENSOR_AXES):
+        tensor[a, b] = tensor[b, a] = 1
+    return list(tensors)
+
+
+def shifted(source, axis, distance):
+    """Return a source `distance` (m) further along an axis."""
+    return replace(source, xyz=np.asarray(source.xyz, float) + distance * np.eye(AXES)[axis])
+
+
+def collected(source, kind, taps, series):
+    """Return derivatives by strength, position and series (steps,) of a source from the taps of its unit sources, (steps, parts)."""
+    count = PARTS[kind] - AXES
+    strength = np.asarray(source.force, float) if kind == "force" else np.array([source.moment[a] for a in TENSOR_AXES])
+    return {
+        "strength": series @ taps[:, :count],
+        "position": series @ taps[:, count:],
+        "series": taps[:, :count] @ strength,
+    }

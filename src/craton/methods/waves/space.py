@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from craton.methods.waves.coupling.boxes import Boxes
+
 
 class Places(Protocol):
     """Positions in one medium of a space, as many as are handled together.
@@ -62,7 +64,13 @@ class Space(Protocol):
         """Yield the `Places` of positions (n, 3), m, that this rank takes, on a contact in the fluid or the solid; all ranks must call."""
 
     def read(self, quantity, component, places, rows) -> Iterator:
-        """Yield the rows of one component of a quantity at some places, (m,) rows of these, numbered as they are."""
+        """Yield the rows of one component of a quantity at some places, (m,) rows of these, numbered as they are.
+
+        ``"velocity"`` E, N, Z, ``"stress"`` and ``"strain_rate"`` EE, NN, ZZ, EN, EZ, NZ, ``"rotation_rate"`` E, N, Z, ``"pressure"``.
+        """
+
+    def medium(self, places) -> dict:
+        """Return vp, vs (m/s), rho (kg/m3), and where the method knows them qp and qs, at places: arrays by name."""
 
     def stacked(self, count, parts) -> tuple:
         """Return the rows of channels as the record takes them."""
@@ -97,16 +105,13 @@ class Space(Protocol):
 
     # --- boxes ------------------------------------------------------------------------------------
 
-    def injections(self, incident) -> tuple:
-        """Return arrays, launches by where in a step they run, and the largest value of incident waves."""
-
-    def recordings(self, scenario, band) -> tuple:
-        """Return the recordings of a scenario, their arrays and launches."""
+    def boxes(self, domain) -> Boxes:
+        """Return what is to be known of boxes through whose sides waves are recorded and injected; `domain` is that of the scenario."""
 
     # --- the plan ---------------------------------------------------------------------------------
 
-    def problems(self, scenario, sources, incident) -> list:
-        """Return what is wrong with sources, receivers, recordings and injections on this space: list of Problem."""
+    def problems(self, scenario, sources) -> list:
+        """Return what is wrong with sources and receivers on this space: list of Problem; all ranks must call."""
 
     def equations(self, arrays, launches, tables, reuse) -> tuple:
         """Return all arrays, and the phases of a step with launches (a list of dicts by where in a step they run)."""

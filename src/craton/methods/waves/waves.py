@@ -34,14 +34,29 @@ class WaveMethod:
         """See `Method.linearised`; none."""
         raise without_gradients(self)
 
-    def moment_field(self, scenario, low, high):
-        """See `Method.moment_field`; none."""
-        words = f'there are no reciprocal runs with method = "{self.name}" yet'
-        return None, [Problem("method", words, 'use method = "fd"')]
+    def domain(self, scenario, team=None, machine=None, reuse=None):
+        """Return the `craton.methods.waves.problem.Domain` of a scenario; parameters as of `Method.plan`."""
+        raise NotImplementedError(self.name)
 
-    def moment_rows(self, scenario, about):
-        """See `Method.moment_rows`; none."""
-        raise ScenarioError(self.moment_field(None, None, None)[1])
+    def plan(self, scenario, team=None, machine=None, reuse=None):
+        """See `Method.plan`."""
+        from craton.methods.waves.problem import build
+
+        return build(self.domain(scenario, team, machine, reuse))
+
+    def picture_maker(self, series):
+        """See `Method.picture_maker`; of a grid."""
+        from functools import partial
+
+        from craton.methods.waves.pictures import picture
+
+        return partial(picture, series)
+
+    def moment_field(self, scenario, low, high):
+        """See `Method.moment_field`."""
+        from craton.methods.waves.greens import moment_field
+
+        return moment_field(self.domain(scenario), low, high)
 
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the part of a plan that a rank owns."""

@@ -1,4 +1,4 @@
-"""Rows of unit sources in the places of point sources; see `craton.methods.waves.unit_sources`."""
+"""Rows of unit sources in the places of point sources; see `craton.methods.waves.sources`."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.space import GridSpace
-from craton.methods.waves.unit_sources import AXES, MOVED, PARTS, collected, components, shifted
+from craton.methods.waves.sources import AXES, MOVED, PARTS, collected, components, shifted
 
 __all__ = ["PARTS", "collected", "rows"]
 

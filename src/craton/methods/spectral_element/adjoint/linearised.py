@@ -20,7 +20,8 @@ from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.equations.time_step import stable_step
 from craton.methods.spectral_element.sites import sites
-from craton.methods.spectral_element.space import ElementSpace, moment_rows
+from craton.methods.spectral_element.sources import moment_rows
+from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves import q_parameters
 from craton.methods.waves.problem import assemble, refuse, set_up
 from craton.methods.waves.receivers import rows_of_channels

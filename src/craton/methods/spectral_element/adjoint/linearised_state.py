@@ -12,7 +12,7 @@ from craton.methods.spectral_element.adjoint.linearised_steps import Steps, arra
 from craton.methods.spectral_element.adjoint.pair_parts import field_of
 from craton.methods.spectral_element.sites import at_sites
 from craton.methods.spectral_element.space import ElementSpace
-from craton.methods.waves import unit_sources
+from craton.methods.waves import sources as unit_sources
 
 HALF_STEPS = {"force": "velocity", "moment": "stress"}
 

@@ -1,5 +1,5 @@
 """Recordings on the sides of boxes and injections through them, once for all methods: what does not fit, values of the
-incident field, arrays and launches of a plan.
+incident field, arrays and launches of a plan; recordings at points around a box, for runs of any grid.
 """
 
 from dataclasses import dataclass
@@ -7,9 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from craton.errors import Problem
-from craton.methods.waves.coupling import recorded, shell
-from craton.methods.waves.coupling.oblique import side_problems
+from craton.conventions import TENSOR, VECTOR
+from craton.errors import Problem, ScenarioError
+from craton.methods.waves.coupling import recorded
+from craton.methods.waves.coupling.oblique import STRESS, VELOCITY, side_problems, turned
+from craton.methods.waves.tables import Changed, stacked
+from craton.tables.fields import spatial
+from craton.tables.injection import Recording
 from craton.text import first_of
 
 ALIKE = {  # what to change where two runs are not alike
@@ -17,6 +21,13 @@ ALIKE = {  # what to change where two runs are not alike
     "degree": "use the same run.degree in both runs",
     "attenuation": "use the same model.attenuation in both runs",
     "lowest_q": "write the lower one as lowest_q of model.attenuation in both runs",
+}
+LAYERS = 4  # of points on each side of a face, where no thickness is given
+AT_TOP = 1e-6  # of the spacing: boxes that end at the ground
+FIELDS = {  # of the wavefield in the axes of the domain: quantity and component
+    **{field: ("velocity", component) for field, component in zip(VELOCITY, VECTOR)},
+    **{field: ("stress", component) for field, component in zip(STRESS, TENSOR)},
+    "s": ("stress", "EE"),  # of acoustic waves, which have one normal stress
 }
 
 
@@ -50,6 +61,27 @@ class Places:
     rows: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class Shell:
+    """Points around a box.
+
+    Parameters
+    ----------
+    spec : craton.tables.injection.Recording
+    local : (n, 3) array
+        In the axes of the box, m.
+    xyz : (n, 3) array
+        In those of the run, m.
+    axes : (3, 3) array
+        Rows: the axes of the box in those of the run.
+    """
+
+    spec: object
+    local: np.ndarray
+    xyz: np.ndarray
+    axes: np.ndarray
+
+
 class Sides(Protocol):
     """The sides of a box: which values cross them, and what comes of these."""
 
@@ -67,6 +99,7 @@ class Boxes(Protocol):
 
     Parameters
     ----------
+    space : Space
     d : Discretisation
     method : str
         ``"fd"`` or ``"sem"``.
@@ -79,6 +112,8 @@ class Boxes(Protocol):
         How near a box positions take values on both sides of it, in words.
     layers : str
         Table of the absorbing layers.
+    fields, medium : tuple of str
+        What recordings at points have of the wavefield (names of `FIELDS`) and of the medium there.
     reach : float
         m over which values beside a box depend on the medium.
     tolerance : float
@@ -91,6 +126,7 @@ class Boxes(Protocol):
         Where no points are recorded, in words.
     """
 
+    space: Any
     d: Any
     method: str
     team: Any
@@ -98,6 +134,8 @@ class Boxes(Protocol):
     alike: dict
     beside: str
     layers: str
+    fields: tuple
+    medium: tuple
     reach: float
     tolerance: float
     precision: str
@@ -125,16 +163,11 @@ class Boxes(Protocol):
     def peak(self, places: Places, series) -> float:
         """Return the largest velocity of incident values, m/s."""
 
-    def shell_of(self, spec) -> shell.Shell:
+    def shell_of(self, spec) -> Shell:
         """Return the points of a recording at points."""
 
     def outside(self, xyz) -> np.ndarray:
         """Return which positions (n, 3) have no values to be recorded, (n,) bool."""
-
-    def read(self, around: shell.Shell) -> tuple:
-        """Return of the points of a shell on this rank the `Shell`, names of fields, weights (fields x points, state), medium,
-        and the numbers of its values among those of all ranks.
-        """
 
 
 # --- what does not fit ----------------------------------------------------------------------------
@@ -191,7 +224,12 @@ def points_problems(boxes, spec, key):
     if wrong:
         return wrong
     xyz = boxes.shell_of(spec).xyz
-    return shell.outside_problems(key, boxes.outside(xyz), xyz, boxes.outside_points)
+    outside = boxes.outside(xyz)
+    if not outside.any():
+        return []
+    x, y, z = xyz[outside.argmax()]
+    words = f"{outside.sum():,} points of the recording are {boxes.outside_points}, the first at ({x:.6g}, {y:.6g}, {z:.6g}) m"
+    return [Problem(key, words, "make the box smaller, or its thickness")]
 
 
 def unlike_problems(boxes, wave):
@@ -212,7 +250,7 @@ def warnings(boxes, specs, incident, sources, receivers):
     sentences = recorded.layer_warnings(boxes.d, incident, boxes.layers)
     for spec in specs:
         if spec.sampling:
-            sentences += shell.source_warning(boxes.shell_of(spec), sources)
+            sentences += source_warning(boxes.shell_of(spec), sources)
             continue
         box = boxes.box(spec)
         names = [source.name for source in sources if boxes.positions_beside(box, source.points)[0].any()]
@@ -241,23 +279,52 @@ def recordings(boxes, specs, band):
     """
     d, all_recordings, arrays, launches = boxes.d, [], {}, []
     for spec in specs:
+        about = {"method": boxes.method, **boxes.alike}
         if spec.sampling:
-            around, names, rows, medium, numbers = boxes.read(boxes.shell_of(spec))
-            about = {"method": boxes.method, **boxes.alike}
-            ringed = shell.ring(around, names, rows, medium, about, d, band)
+            about |= {"from": list(spec.from_), "to": list(spec.to), "sampling": spec.sampling}
+            labels, rows, numbers = at_points(boxes, boxes.shell_of(spec))
         else:
             box = boxes.box(spec)
-            places = boxes.sides(box).places
+            places, numbers = boxes.sides(box).places, None
+            about |= boxes.about(box)
             labels = {"field": places.fields, **dict(zip("xyz", places.xyz.T)), **places.medium}
             labels = {name: values[places.rows] for name, values in labels.items()}
-            about = {"method": boxes.method, **boxes.about(box), **boxes.alike}
-            ringed = recorded.ring(spec.name, places.state[places.rows], labels, about, d, band)
-            numbers = recorded.numbered(len(places.rows), boxes.team)
-        recording, more, sampling = recorded.joined(ringed, numbers, boxes.team)
+            count = len(places.rows)
+            rows = np.arange(count + 1), places.state[places.rows], np.ones(count)
+        recording, more, sampling = recorded.ring(spec.name, rows, labels, about, d, band, numbers, boxes.team)
         all_recordings.append(recording)
         arrays |= more
         launches += sampling
     return all_recordings, arrays, launches
+
+
+def at_points(boxes, whole):
+    """Return what a recording has of the points of a `Shell` on this rank: labels, rows as of `recorded.ring`, and numbers of the values
+    among those of all ranks.
+    """
+    from scipy.sparse import csr_array, eye_array, kron
+
+    space, names, parts, media, begin = boxes.space, boxes.fields, [], [], 0
+    every = list(space.locate(whole.xyz))
+    here = np.concatenate([np.empty(0, int), *(places.rows for places in every)])
+    for places in every:
+        rows = np.arange(len(places.rows))
+        for n, name in enumerate(names):
+            numbers = n * len(here) + begin + rows
+            parts += [Changed(part, names=numbers) for part in space.read(*FIELDS[name], places, rows)]
+        media.append(space.medium(places))
+        begin += len(rows)
+    first, index, weight = stacked(len(names) * len(here), parts, boxes.precision)
+    if len(here) and not np.array_equal(whole.axes, np.eye(3)):
+        weights = csr_array((weight, index, first), shape=(len(first) - 1, int(index.max()) + 1))
+        weights = csr_array(kron(csr_array(turned(names, whole.axes)), eye_array(len(here))) @ weights)
+        first, index, weight = weights.indptr, weights.indices, weights.data
+    labels = dict(zip("xyz", whole.local[here].T))
+    labels |= {name: np.concatenate([np.empty(0), *(one[name] for one in media)]) for name in boxes.medium}
+    labels = {name: np.tile(values, len(names)) for name, values in labels.items()}
+    labels["field"] = np.repeat(names, len(here))
+    numbers = (np.arange(len(names))[:, None] * len(whole.xyz) + here).ravel()
+    return labels, (first, index, weight), numbers
 
 
 def injections(boxes, incident):
@@ -301,3 +368,114 @@ def incident_values(boxes, wave, sides):
     else:
         wrong = wave.problems(d, places.fields, places.xyz, places.medium, boxes.reach)
     return (None, wrong) if wrong else (wave.series(d, places.fields, places.xyz, boxes.precision), [])
+
+
+# --- recordings at points --------------------------------------------------------------------------
+
+
+def injection_points(from_, to, sampling, thickness=None, top=0.0):
+    """Return the points around a box at which another program should write velocity and stress, for an
+    injection of its file.
+
+    Parameters
+    ----------
+    from_, to : sequence of 2 or 3 floats
+        Corners of the box of the injection, m, in the axes of the domain: (x, z) in the plane.
+    sampling : float
+        Distance of the points, m: 3.5 of them a shortest wavelength at least.
+    thickness : float, optional
+        How far points reach on both sides of a face, m; by default four times the sampling.
+    top : float
+        Elevation of the flat ground, m; infinite where the top is no free surface. A box that ends
+        there has no points above it.
+
+    Returns
+    -------
+    xarray.Dataset
+        Coordinates ``x``, ``y``, ``z`` over ``point``, m: velocity and stress over time and point
+        make it a file that ``[[injection]]`` reads.
+
+    Raises
+    ------
+    ScenarioError
+        The box ends before it begins, or a distance is not positive.
+    """
+    import xarray as xr
+    from pydantic import ValidationError
+
+    box = {"name": "points", "from": list(from_), "to": list(to)}
+    try:
+        spec = Recording(**box, sampling=sampling, thickness=thickness)
+    except ValidationError as error:
+        remedy = "give two corners, [x, y, z], lower south-west first, and distances above 0, in m"
+        problems = [Problem(".".join(map(str, e["loc"])) or "to", e["msg"], remedy) for e in error.errors()]
+        raise ScenarioError(problems) from error
+    xyz = shell_of(spec, float(top)).xyz
+    return xr.Dataset(
+        coords={
+            axis: ("point", column, {"units": "m", "long_name": f"{axis} of the domain"})
+            for axis, column in zip("xyz", xyz.T)
+        }
+    )
+
+
+def shell_of(spec, top, frame=None):
+    """Return the `Shell` of a recording.
+
+    Parameters
+    ----------
+    spec : craton.tables.injection.Recording
+    top : float
+        Elevation of the ground, m: in the axes of the run, with a frame in those of the box;
+        infinite where the top is no free surface.
+    frame : (origin, axes), optional
+        Of the box in the axes of the run, for recordings on Earth.
+    """
+    origin, turned = frame or frame_of(spec)
+    top = top if frame else top - origin[2]
+    low, high = (np.array(spatial(corner), float) for corner in (spec.from_, spec.to))
+    axes = (0, 2) if len(spec.from_) == 2 else (0, 1, 2)
+    thickness = spec.thickness or LAYERS * spec.sampling
+    lines, inner = [np.zeros(1)] * 3, [np.ones(1, bool)] * 3
+    for axis in axes:
+        count = int(np.ceil((high[axis] - low[axis]) / spec.sampling - AT_TOP))
+        spacing = (high[axis] - low[axis]) / count
+        beyond = int(np.ceil(thickness / spacing - AT_TOP))
+        index = np.arange(-beyond, count + beyond + 1)
+        at_ground = axis == 2 and high[2] > top - AT_TOP * spacing
+        index = index[: len(index) - beyond] if at_ground else index
+        inner[axis] = (index > beyond) & ((index < count - beyond) | at_ground)
+        lines[axis] = low[axis] + spacing * index
+        if at_ground:
+            lines[axis][-1] = high[2]
+    grid = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
+    hollow = np.all(np.stack(np.meshgrid(*inner, indexing="ij"), axis=-1), axis=-1).ravel()
+    local = grid[~hollow]
+    return Shell(spec, local, origin + local @ turned, turned)
+
+
+def frame_of(spec):
+    """Return origin (3,) and axes (3, 3) of a recording in a Cartesian domain."""
+    origin = np.zeros(3) if spec.origin is None else np.array(spatial(spec.origin), float)
+    return origin, turned_axes(np.eye(3), spec.azimuth)
+
+
+def turned_axes(axes, azimuth):
+    """Return horizontal axes (rows east, north, up) turned clockwise by degrees."""
+    if not azimuth:
+        return axes
+    sine, cosine = np.sin(np.radians(azimuth)), np.cos(np.radians(azimuth))
+    return np.array([[cosine, -sine, 0], [sine, cosine, 0], [0, 0, 1]]) @ axes
+
+
+def source_warning(shell, sources):
+    """Return the warning of sources in the box of a recording or in its points, a `Shell`: list of str."""
+    low, high = shell.local.min(axis=0), shell.local.max(axis=0)
+    origin = shell.xyz[0] - shell.local[0] @ shell.axes
+    names = []
+    for source in sources:
+        local = (np.asarray(source.points, float) - origin) @ shell.axes.T
+        if ((local >= low - AT_TOP) & (local <= high + AT_TOP)).all(axis=-1).any():
+            names.append(source.name)
+    words = f'in the box of the recording "{shell.spec.name}", or among its points, so that it is no incident wave: '
+    return [words + first_of(names)] * bool(names)

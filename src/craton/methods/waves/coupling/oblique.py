@@ -25,6 +25,8 @@ LENGTH = 4  # of the transforms, in lengths of the run: waves between the layers
 SAME_MEDIUM = 1e-6  # relative
 EARLIER = 8  # periods of the wavelet, by which a run begins earlier beyond the critical angle
 FLAT = 1e-3  # m
+VELOCITY = ("vx", "vy", "vz")
+STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,25 +112,15 @@ class PlaneIncident:
         return [Problem("time.start", words, remedy)]
 
     def parts(self, field):
-        """Return what a velocity, displacement or stress in x, y, z is made of: list of (component, factor), see
-        `craton.survey.layered_response`.
-
-        Parameters
-        ----------
-        field : str
-            ``"vx"``, ``"ux"``, ``"sxz"`` and the like.
+        """Return what a velocity, displacement or stress in x, y, z (``"vx"``, ``"ux"``, ``"sxz"``) is made of: list of (component,
+        factor), see `craton.survey.layered_response`.
         """
-        (x, y), names = self.travel, {"x": 0, "y": 1, "z": 2}
-        axes = {"r": (x, y, 0), "t": (y, -x, 0), "z": (0, 0, 1)}
-        if field[0] != "s":
-            parts = [(c, axes[c][names[field[1]]]) for c in "rtz"]
-        else:
-            a, b = (names[axis] for axis in field[1:])
-            parts = [
-                (c, axes[c[0]][a] * axes[c[1]][b] + (axes[c[1]][a] * axes[c[0]][b] if c[0] != c[1] else 0))
-                for c in ("rr", "tt", "zz", "rt", "rz", "tz")
-            ]
-        return [(c, factor) for c, factor in parts if abs(factor) > 1e-12]
+        (x, y), to_wave = self.travel, str.maketrans("xyz", "rtz")
+        names = STRESS if field[0] == "s" else VELOCITY
+        factors = turned(names, np.array([[x, y, 0], [y, -x, 0], [0, 0, 1]]))[
+            [name[1:] for name in names].index(field[1:])
+        ]
+        return [(name[1:].translate(to_wave), factor) for name, factor in zip(names, factors) if abs(factor) > 1e-12]
 
     def series(self, d, fields, xyz, precision):
         """Return velocities, half a step after each step, displacements or stresses, at it: (steps, n).
@@ -167,6 +159,22 @@ class PlaneIncident:
                 values = np.fft.irfft(shifted, count)[:, : d.steps].T
                 out[:, columns] = summed(values, d.dt) if field[0] == "u" else values
         return out
+
+
+def turned(names, axes):
+    """Return what makes fields in axes of their own from those of the run, (fields, fields).
+
+    `names` are ``"vx"``, ``"sxz"`` and the like; `axes` (3, 3) has a row for each axis in x, y, z of the run.
+    """
+
+    def factor(name, source):
+        to, of = (["xyz".index(letter) for letter in word[1:]] for word in (name, source))
+        if name[0] != source[0]:
+            return 0.0
+        terms = {tuple(of), tuple(of[::-1])}  # tensors are symmetric
+        return sum(np.prod(axes[to, list(term)]) for term in terms)
+
+    return np.array([[factor(name, source) for source in names] for name in names])
 
 
 def plane_incident(scenario, key, settings):

@@ -405,39 +405,43 @@ def series_name(number):
     return f"injection{number}_series"
 
 
-def ring(name, source, labels, about, d, band, state="state", first=None, weight=None):
-    """Return the `Recording` of some entries of the state, its arrays, and the launch that samples
-    them.
+def ring(name, rows, labels, about, d, band, numbers, team):
+    """Return the `Recording` of all ranks, and the arrays and launches that sample the places of this one; all ranks must call.
 
     Parameters
     ----------
     name : str
-    source : (rows,) int array
-        Places in the state.
+    rows : tuple
+        Where the rows of each place begin, (places + 1,), their indices in the state and weights.
     labels, about : dict
-        See `Recording`.
+        See `Recording`; labels of this rank's places.
     d : Discretisation
     band : float
         Highest frequency of the run, Hz.
-    state : str
-        Array that holds them.
-    first : (places + 1,) int array, optional
-        Where the rows of each place begin; by default each has one.
-    weight : (rows,) array, optional
-        By default 1.
+    numbers : (places,) int array or None
+        Of this rank's places among those of all ranks; None: those of one rank stand behind those of the other.
+    team : craton.comm.Together, or SingleRank
     """
-    first = np.arange(len(source) + 1) if first is None else first
-    weight = np.ones(len(source)) if weight is None else weight
-    places = len(first) - 1
-    slots, array = slots_for(places, d.steps, d.precision), f"recording_{name}"
-    arrays = {array: Array("record", (slots, places), d.precision)}
-    arrays |= of_values(array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
-    names = (array, state, *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
-    params: dict[str, Any] = {"columns": places, "slots": slots}
-    launch = Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)
     about = about | {"dt": float(d.dt), "start": float(d.start), "layers": d.layer_words}
     about["band"] = float(band) if np.isfinite(band) else None
-    return Recording(name, array, slots, labels, about, d.steps, d.precision), arrays, launch
+    (first, source, weight), gathering = rows, None
+    places = len(first) - 1
+    if numbers is None:
+        numbers = sum(team.every(lambda: places)[: team.rank]) + np.arange(places)
+    if team.size > 1:
+        numbers_of_ranks, of_ranks = zip(*team.every(lambda: (numbers, labels)))
+        order = np.argsort(np.concatenate(numbers_of_ranks))
+        labels = {label: np.concatenate([of[label] for of in of_ranks])[order] for label in labels}
+        gathering = partial_sums(numbers_of_ranks, len(order), operators.SAMPLE)
+    slots, array = slots_for(len(labels["field"]), d.steps, d.precision), f"recording_{name}"
+    recording = Recording(name, array, slots, labels, about, d.steps, d.precision, gathering)
+    if team.size > 1 and not places:
+        return recording, {}, []
+    arrays = {array: Array("record", (slots, places), d.precision)}
+    arrays |= of_values(array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
+    names = (array, "state", *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
+    params: dict[str, Any] = {"columns": places, "slots": slots}
+    return recording, arrays, [Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)]
 
 
 def layer_warnings(d, incident, table):
@@ -457,54 +461,3 @@ def layer_warnings(d, incident, table):
         if not (wave.wavelet or wave.resampled)
         if d.layer_words and (theirs := wave.about.get("layers", d.layer_words)) not in ("", d.layer_words)
     ]
-
-
-def joined(ringed, numbers, team):
-    """Return the `Recording` of all ranks, and the arrays and launches that sample the places of
-    this one; all ranks must call.
-
-    Parameters
-    ----------
-    ringed : (Recording, dict of str to Array, Launch)
-        Of this rank's places, as `craton.methods.waves.coupling.recorded.ring` returns it.
-    numbers : (places,) int array
-        Number of each place among those of all ranks.
-    team : craton.comm.Together, or SingleRank
-
-    Returns
-    -------
-    recording : Recording
-    arrays : dict of str to Array
-    launches : list of Launch
-        Empty where this rank has no place.
-    """
-    recording, arrays, launch = ringed
-    if team.size == 1:
-        return recording, arrays, [launch]
-    numbers_of_ranks, labels = zip(*team.every(lambda: (numbers, recording.labels)))
-    order = np.argsort(np.concatenate(numbers_of_ranks))
-    slots = slots_for(len(order), recording.steps, recording.precision)
-    whole = replace(
-        recording,
-        slots=slots,
-        labels={name: np.concatenate([of[name] for of in labels])[order] for name in labels[0]},
-        gathering=partial_sums(numbers_of_ranks, len(order), operators.SAMPLE),
-    )
-    if not len(numbers):
-        return whole, {}, []
-    ring = replace(arrays[recording.array], shape=(slots, len(numbers)))
-    sampling = replace(launch, params=launch.params | {"slots": slots})
-    return whole, arrays | {recording.array: ring}, [sampling]
-
-
-def numbered(count, team):
-    """Return the numbers of this rank's places where those of one rank stand behind those of the
-    other: (count,) int array; all ranks must call.
-
-    Parameters
-    ----------
-    count : int
-        Places of this rank.
-    team : craton.comm.Together, or SingleRank
-    """
-    return sum(team.every(lambda: count)[: team.rank]) + np.arange(count)

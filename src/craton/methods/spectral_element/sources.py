@@ -1,27 +1,128 @@
-"""Point moments in a lattice of boxes: distributed over the Gauss points around them, where slopes
-of polynomials are most exact.
+"""Point sources in elements: a force acts through the values of an element's polynomials, a moment through their slopes.
 
-The slope of degree N in one element is off like the Legendre polynomial P_N: least at the N Gauss
-points, most at nodes, where a moment at 5 points a wavelength would be up to 3 % off. Slopes at any
-place follow from those at the nearest 2 N Gauss points along each axis, in the element and its
-neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). This requires
-boxes that meet face to face in one smooth medium; elsewhere, on curved elements and at interfaces,
-the elements that hold the moment take it as it is.
+In a lattice of boxes a moment is distributed over the Gauss points around it, where slopes are most exact. The slope of degree N in one
+element is off like the Legendre polynomial P_N: least at the N Gauss points, most at nodes, where a moment at 5 points a wavelength would
+be up to 3 % off. Slopes at any place follow from those at the nearest 2 N Gauss points along each axis, in the element and its neighbours,
+by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). This requires boxes that meet face to face in one smooth medium;
+elsewhere, on curved elements and at interfaces, the elements that hold the moment take it as it is.
 """
 
 import itertools
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from craton.errors import Problem, ScenarioError
 from craton.methods.spectral_element.mesh.element import lagrange
+from craton.methods.spectral_element.sites import at_sites, materials, numbers, sites, vector_index
 from craton.model.mesh.locate import Located
 
 MOST = 256  # moments that are distributed: each has rows for 27 elements
+LOCATED = 1 << 16  # positions that are found at a time
 SMOOTH = 1e-3  # of the medium's values: so far neighbours may differ at the corners they share
 TOUCH = 1e-6  # of an edge
 INSIDE = 2  # Gauss points at least on either side of the moment
 SIDES = tuple(itertools.product((-1, 0, 1), repeat=3))
+
+
+def element_parts(d, points):
+    """Return (number of the source, element, index, weight) of each part of a point source that an
+    owned element takes: list.
+
+    A moment is distributed over Gauss points around it, see `samples`. Elsewhere, where elements
+    meet, each has an equal share: the polynomials of an element have slopes on its own side of a
+    face only; a moment in one element alone would be off by a per cent.
+    """
+    xyz = np.array([source.xyz for source in points], float)
+    parts, shared = moment_parts(d, points, xyz)
+    source_numbers, located, parts_of = d.elements_holding(xyz)
+    holding_sites = sites(d, located)
+    for m, n in enumerate(source_numbers):
+        if shared[n]:
+            continue
+        source, site = points[n], holding_sites.part(slice(m, m + 1))
+        index, weight = (
+            force_rows(d, site, source.force) if source.moment is None else moment_rows(d, site, source.moment[None])
+        )
+        parts.append((n, located.element[m], index.ravel(), weight.ravel() / parts_of[n]))
+    return parts
+
+
+def moment_parts(d, points, xyz):
+    """Return the parts of distributed moments, as of `element_parts`, and which sources these are."""
+    moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
+    is_shared, which, located, weights = samples(d, xyz[moments])
+    shared = np.zeros(len(points), bool)
+    shared[moments] = is_shared
+    parts = []
+    first = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(located.element, prepend=-1))
+    for begin, end in zip(first, [*first[1:], len(which)]):
+        n = moments[which[begin]]
+        tensors = weights[begin:end, None, None] * points[n].moment
+        index, weight = moment_rows(d, sites(d, located.some(slice(begin, end))), tensors)
+        parts.append((n, located.element[begin], index[0], weight.sum(axis=0)))
+    return parts, shared
+
+
+def force_rows(d, positions, force):
+    """Return (index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
+    weight = np.asarray(force)[None, :, None] * positions.values[:, None, :]
+    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(len(positions), -1)
+
+
+def moment_rows(d, positions, tensors):
+    """Return (index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of
+    the fluid, (n, n^3).
+    """
+    number = numbers(d, positions.element)
+    if d.fluid[positions.element].any():
+        material = materials(d, positions.element)
+        kappa = at_sites(positions, material["rho"] * material["vp"] ** 2)
+        pressure = np.trace(tensors, axis1=1, axis2=2) / 3
+        return d.offset("potential_force") + number, -(pressure / kappa)[:, None] * positions.values
+    weight = np.einsum("ncj,njm->ncm", tensors, positions.slopes)
+    return vector_index(d, "force", number), weight.reshape(len(positions), -1)
+
+
+def holding(d, xyz):
+    """Return what `Discretisation.elements_holding` does of many positions, in bounded memory; on
+    one rank it is asked only of positions on the faces of elements.
+
+    Parameters
+    ----------
+    d : Discretisation
+    xyz : (n, 3) array
+        m.
+
+    Returns
+    -------
+    which : (m,) int array
+    located : Located
+    parts : (n,) int array
+    """
+    pieces, parts, several = [], np.ones(len(xyz), int), np.arange(len(xyz))
+    if d.subdomain.team.size == 1:
+        located = d.locate(xyz, False)
+        inside = np.abs(located.local).max(axis=1) < 1 - TOUCH
+        pieces.append((several[inside], located.some(inside)))
+        several = several[~inside]
+    for low in range(0, len(several), LOCATED):
+        block = several[low : low + LOCATED]
+        which, located, count = d.elements_holding(xyz[block])
+        pieces.append((block[which], located))
+        parts[block] = count
+    which, located = zip(*pieces)
+    which, held = np.concatenate(which), np.zeros(len(xyz), bool)
+    held[which] = True
+    outside = len(xyz) - int(np.any(d.subdomain.team.every(lambda: held), axis=0).sum())
+    if outside:
+        words = f"{outside:,} of {len(xyz):,} subfaults or moments lie outside the mesh"
+        raise ScenarioError([Problem("source", words, "move them inside, or make the mesh larger")])
+    return which, Located(*(np.concatenate([getattr(p, f.name) for p in located]) for f in fields(Located))), parts
+
+
+# --- moments in a lattice of boxes ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -80,13 +181,11 @@ def samples(d, xyz):
             rows += [
                 (n, box.local_number, local, weight) for box, local, weight in parts or () if box.rank == team.rank
             ]
-    which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
-    element = np.concatenate(
-        [np.empty(0, int), *(np.full(len(weight), element_number) for _, element_number, _, weight in rows)]
-    )
-    local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])
-    weights = np.concatenate([np.empty(0), *(weight for *_, weight in rows)])
-    return shared, which, Located(element, local, element, np.zeros(len(element))), weights
+    numbers, elements, local, weights = zip((0, 0, np.empty((0, 3)), np.empty(0)), *rows)
+    counts = [len(weight) for weight in weights]
+    which, element = np.repeat(numbers, counts), np.repeat(elements, counts)
+    located = Located(element, np.concatenate(local), element, np.zeros(len(element)))
+    return shared, which, located, np.concatenate(weights)
 
 
 def nearest_homes(d, xyz):
@@ -140,12 +239,10 @@ def moment_samples(home, boxes, position, degree):
             [(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)
         ]
         if all(parts):
-            z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
-            columns = [np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))]
-            local, weight = (
-                np.stack([values[:, 0] for values in columns], 1),
-                np.prod([values[:, 1] for values in columns], axis=0),
-            )
+            # x varies fastest
+            points_of_box = [places[::-1] for places in itertools.product(*parts[::-1])]
+            local = np.array([[place for place, _ in three] for three in points_of_box])
+            weight = np.array([math.prod(factor for _, factor in three) for three in points_of_box])
             samples.append((lattice[side], local, weight))
     return samples
 

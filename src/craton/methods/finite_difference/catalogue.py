@@ -21,11 +21,9 @@ def operators(order, motion=None):
     axes = range(0, 3, 2 if motion else 1)
     counts = {None: (3,), "P-SV": (2, 3), "SH": (1, 2)}[motion]
     steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
-    surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
-    surface += [fd.among_air(op) for op in steps[:2]]
+    surface = [fd.among_air(op) for op in steps[:2]]
     surface += [make(differences, order // 2) for make in (fd.contact_velocity, fd.contact_stress)]
-    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
-    layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
+    layers = [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
     layers += [fd.damping(axis, motion) for axis in axes]
     layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
@@ -41,7 +39,14 @@ def operators(order, motion=None):
         *(peaks.operators() if motion is None else ()),
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
-    return {op.name: op for op in (*steps, *surface, *layers, *others)}
+    return {op.name: op for op in (*bounded(steps, differences, order, axes), *surface, *layers, *others)}
+
+
+def bounded(steps, differences, order, axes):
+    """Return steps, the same below a free surface, and CPML layers of velocity and stress."""
+    closed = closure(min(order, HIGHEST))
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
+    return [*steps, *(fd.at_surface(op, closed, differences) for op in steps), *layers]
 
 
 def in_half(order):
@@ -50,14 +55,9 @@ def in_half(order):
         return {}
     differences = scheme.stencil(order, free=True)
     steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
-    surface = [fd.at_surface(op, closure(order), differences) for op in steps]
-    layers = [
-        kind(differences, axis)
-        for kind in (fd.cpml_velocity, fd.cpml_stress, fd.cpml_laminate)
-        for axis in range(2 if kind is fd.cpml_laminate else 3)
-    ]
-    others = [fd.rigid(), *(fd.damping(axis) for axis in range(3))]
-    halves = [storage.on_16_bits(op, differences, True) for op in (*steps, *surface, *layers, *others)]
+    others = [*(fd.cpml_laminate(differences, axis) for axis in range(2)), fd.rigid(), *map(fd.damping, range(3))]
+    every = *bounded(steps, differences, order, range(3)), *others
+    halves = [storage.on_16_bits(op, differences, True) for op in every]
     halves += [storage.SAMPLE, source_boxes.NARROW, source_boxes.WIDEN]
     return {op.name: op for op in halves}
 
@@ -169,20 +169,21 @@ def anisotropic(differences, order, axes):
     """Operators of transverse isotropy about z; with memory variables those of one storage."""
     differences = replace(differences, law=(("VTI", 1),))
     step, closed = fd.stress(differences), closure(min(order, HIGHEST))
-    steps = [step, fd.at_surface(step, closed, differences), fd.among_air(step)]
-    layers = [fd.cpml_stress(differences, axis) for axis in axes]
     return [
-        *steps,
-        *layers,
+        step,
+        fd.at_surface(step, closed, differences),
+        fd.among_air(step),
+        *(fd.cpml_stress(differences, axis) for axis in axes),
         *(op for op in attenuated(differences, order, axes) if not op.name.endswith(("coarse", "full"))),
     ]
 
 
 def acoustic(order, motion):
-    """Those of acoustic waves that differ."""
+    """Operators of acoustic waves that differ."""
     differences = scheme.stencil(order, free=True, motion=motion, acoustic=True)
     axes = range(0, 3, 2 if motion else 1)
     steps = [fd.velocity(differences), fd.stress(differences)]
-    surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
-    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
-    return [*steps, *surface, *layers, *(fd.a1(differences, axis, side) for axis in axes for side in range(2))]
+    return [
+        *bounded(steps, differences, order, axes),
+        *(fd.a1(differences, axis, side) for axis in axes for side in range(2)),
+    ]

@@ -3,7 +3,7 @@ each carries.
 """
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -104,6 +104,12 @@ class Ended(CratonError):
     def __init__(self, cause: BaseException, code: int):
         super().__init__(str(cause) or type(cause).__name__)
         self.cause, self.exit_code = cause, code
+
+
+def refuse(problems: Sequence[Problem]) -> None:
+    """Raise all problems at once, if there are any."""
+    if problems:
+        raise ScenarioError(problems)
 
 
 @contextmanager

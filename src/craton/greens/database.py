@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.backends.cpu import host_memory
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import CratonError, Problem, ResourceError, ScenarioError
+from craton.errors import CratonError, Problem, ResourceError, ScenarioError, refuse
 from craton.greens.about import About, refuse_layout, refuse_others
 from craton.greens.fields import Fields
 from craton.greens.sources import moments_of, six_numbers
@@ -21,7 +21,6 @@ from craton.output.arrays import open_group
 from craton.output.inputs import changed as changed_inputs
 from craton.output.inspection import named_damage
 from craton.output.store import RESULT, read_run
-from craton.shots.survey import refuse
 from craton.survey import wavelets
 from craton.survey.globe import in_corners
 from craton.tables.fields import spatial

@@ -13,13 +13,13 @@ import numpy as np
 
 from craton.conventions import VECTOR
 from craton.driver.march import Observer
-from craton.errors import ComputationError, Problem, ResourceError, ScenarioError
+from craton.errors import ComputationError, Problem, ResourceError, ScenarioError, refuse
 from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
 from craton.output.arrays import consolidate, create, open_group, write_dataset
 from craton.shots import Survey, run
-from craton.shots.survey import planned_of, refuse, scenario_of
+from craton.shots.survey import planned_of, scenario_of
 from craton.shots.task import KEPT, Task, forget
 from craton.survey import leapfrog
 from craton.tables.fields import spatial

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.methods import METHODS
 from craton.shots.task import Task
 
@@ -296,9 +296,3 @@ def receivers_of(planned):
     receivers, fibres = planned.receivers, planned.receivers.fibres
     along = None if fibres is None else (fibres.names, fibres.xyz.tolist(), fibres.gauge.tolist())
     return list(receivers.names), receivers.xyz.tolist(), along
-
-
-def refuse(problems):
-    """Raise all problems at once, if there are any."""
-    if problems:
-        raise ScenarioError(problems)

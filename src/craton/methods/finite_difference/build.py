@@ -8,14 +8,14 @@ import numpy as np
 
 from craton.conventions import components
 from craton.core.grid import Grid
-from craton.errors import Problem
+from craton.errors import Problem, refuse
 from craton.methods.finite_difference import greens
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, sea_floor, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST
 from craton.methods.finite_difference.equations.imaging import surface
 from craton.methods.finite_difference.space import GridSpace
-from craton.methods.waves.problem import refuse, step_problems, times
+from craton.methods.waves.problem import step_problems, times
 from craton.methods.waves.reuse import Reuse
 from craton.model.ground import terrain
 from craton.model.media import checks, earth, rheology

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from craton.errors import refuse
 from craton.memory import array_bytes, available
 from craton.methods.spectral_element import greens, ranks
 from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of, places_of
@@ -15,7 +16,7 @@ from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.spectral_element.mesh.mesh_statistics import scan_elements
 from craton.methods.spectral_element.mesh.subdomain import build_subdomain, mesh_bounds
 from craton.methods.spectral_element.space import ElementSpace
-from craton.methods.waves.problem import refuse, times
+from craton.methods.waves.problem import times
 from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.reuse import Reuse
 from craton.model.ground import terrain

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from craton.core.plan import Plan
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, refuse
 from craton.methods.waves import peaks, pictures, receivers, sources, timing
 from craton.methods.waves.coupling import boxes, recorded
 from craton.methods.waves.greens import Volume
@@ -87,12 +87,6 @@ class Setup:
     incident: list
 
 
-def refuse(problems):
-    """Raise all problems at once, if there are any."""
-    if problems:
-        raise ScenarioError(problems)
-
-
 def set_up(domain: Domain) -> Setup:
     """Discretise a scenario on its domain, with sources, receivers and incident waves; all ranks must call."""
     scenario = domain.scenario
@@ -101,7 +95,7 @@ def set_up(domain: Domain) -> Setup:
     all_sources = domain.in_media(source_files.build_all(scenario, domain.values))
     all_receivers = located(survey_receivers.build(scenario), scenario, all_sources)
     all_sources, all_receivers = silence.warned(scenario, all_sources, all_receivers, domain.values)
-    incident = recorded.checked(*recorded.opened(scenario, domain.method))
+    incident = recorded.opened(scenario, domain.method)
     begin = survey_sources.start_time(scenario, all_sources) if all_sources else np.inf
     scenario = recorded.timed(scenario, incident, begin)
     space = domain.discretise(scenario, all_sources, recorded.carriers(all_sources, incident))

@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.conventions import OF_Q
 from craton.core.partition import split
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.methods.finite_difference import ranks
 from craton.methods.finite_difference.adjoint import coverage, increments, parameter_sums, quality, reversal
 from craton.methods.finite_difference.adjoint.linearised_state import State
@@ -16,7 +16,7 @@ from craton.methods.finite_difference.adjoint.quality import WITH_Q
 from craton.methods.finite_difference.build import GridDomain
 from craton.methods.finite_difference.equations import laminate, relaxing, scheme, vti
 from craton.methods.waves import q_parameters, sources
-from craton.methods.waves.problem import refuse, set_up
+from craton.methods.waves.problem import set_up
 from craton.model.media import earth
 
 # measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from craton.errors import Problem
+from craton.errors import Problem, refuse
 from craton.methods.finite_difference.adjoint import (
     dependences,
     increments,
@@ -24,7 +24,7 @@ from craton.methods.finite_difference.adjoint import (
 from craton.methods.finite_difference.adjoint.quality import WITH_Q
 from craton.methods.finite_difference.equations import material, vti
 from craton.methods.finite_difference.space import GridSpace
-from craton.methods.waves.problem import assemble, refuse
+from craton.methods.waves.problem import assemble
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.conventions import OF_Q
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.methods.spectral_element.adjoint import nodal, pair_operators, pair_parts, pairs, replay, replay_operators
 from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule, RelaxingConstantsRule
 from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
@@ -23,7 +23,7 @@ from craton.methods.spectral_element.sites import sites
 from craton.methods.spectral_element.sources import moment_rows
 from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves import q_parameters
-from craton.methods.waves.problem import assemble, refuse, set_up
+from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.sources import histories

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from craton.core.performance import OF_ELEMENTS, step_seconds
+from craton.errors import refuse
 from craton.methods.spectral_element import build
 from craton.methods.spectral_element.mesh import chunk_notes, families
-from craton.methods.waves.problem import refuse, step_problems
+from craton.methods.waves.problem import step_problems
 from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.timing import time_step_for
 from craton.model.globe import earth_chunk

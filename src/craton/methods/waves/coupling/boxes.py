@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.methods.waves.coupling import recorded
 from craton.methods.waves.coupling.oblique import STRESS, VELOCITY, side_problems, turned
 from craton.methods.waves.tables import Changed, stacked
@@ -338,7 +338,7 @@ def injections(boxes, incident):
     arrays, launches, peak = {}, {}, 0.0
     for n, wave in enumerate(incident):
         sides = boxes.sides(boxes.box_of_wave(wave)[0])
-        series = recorded.checked(*incident_values(boxes, wave, sides))
+        series = incident_values(boxes, wave, sides)
         peak = max(peak, boxes.peak(sides.places, series))
         more, by_phase = sides.launches(f"injection{n}", series)
         arrays |= more
@@ -348,26 +348,24 @@ def injections(boxes, incident):
 
 
 def incident_values(boxes, wave, sides):
-    """Return the values of an incident wave at the places of sides at every step of the run, (steps, n), and list of
-    Problem.
-    """
+    """Return the values of an incident wave at the places of sides at every step, (steps, n); refuse a wave that does not fit."""
     d, places = boxes.d, sides.places
     if not (wave.wavelet or wave.resampled):
         points, wrong = recorded.matching_values(wave, places, boxes.tolerance, boxes.team)
-        wrong = wrong or recorded.medium_problems(wave, points, places)
-        return (None, wrong) if wrong else recorded.values_of(d, wave, points, places.late)
+        refuse(wrong or recorded.medium_problems(wave, points, places))
+        return recorded.values_of(d, wave, points, places.late)
     without = sides.without_anomalies(wave) if wave.wavelet else {}
     if places.fluid.any():
         x, y, z = places.xyz[places.fluid.argmax()]
         words = "waves that are not recorded on this grid do not pass fluid at the sides of the box yet, "
         words += f"near ({x:.6g}, {y:.6g}, {z:.6g}) m"
         remedy = "keep fluid away from the sides, or record the waves on this grid, without sampling"
-        return None, [Problem(wave.key, words, remedy)]
+        refuse([Problem(wave.key, words, remedy)])
     if wave.wavelet:
-        wrong = side_problems(d, wave, {name: places.medium[name] for name in without}, without, places.xyz)
+        refuse(side_problems(d, wave, {name: places.medium[name] for name in without}, without, places.xyz))
     else:
-        wrong = wave.problems(d, places.fields, places.xyz, places.medium, boxes.reach)
-    return (None, wrong) if wrong else (wave.series(d, places.fields, places.xyz, boxes.precision), [])
+        refuse(wave.problems(d, places.fields, places.xyz, places.medium, boxes.reach))
+    return wave.series(d, places.fields, places.xyz, boxes.precision)
 
 
 # --- recordings at points --------------------------------------------------------------------------

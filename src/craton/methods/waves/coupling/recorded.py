@@ -14,7 +14,7 @@ from craton.core.gathering import partial_sums
 from craton.core.plan import Array, Launch
 from craton.core.recording import Recording, slots_for
 from craton.core.rolling import Rolling
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, refuse
 from craton.io.contents import Wavefield
 from craton.methods.waves import tables as operators
 from craton.methods.waves.coupling.oblique import plane_incident
@@ -99,7 +99,7 @@ class Incident:
 
 
 def opened(scenario, method):
-    """Return the injections of a scenario, opened: list of `Incident`, and list of Problem.
+    """Return the injections of a scenario, opened: list of `Incident` and the like; refuse those that cannot be read or do not fit.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ def opened(scenario, method):
             problems.append(Problem(f"{key}.recorded", words, remedy))
             continue
         incident.append(Incident(key, recorded))
-    return incident, problems
+    refuse(problems)
+    return incident
 
 
 def of_file(key, entry):
@@ -232,20 +233,10 @@ def carriers(sources, incident):
 
 
 def values_of(d, wave, places, late):
-    """Return the values of some places of a recording for every step of a run, and list of Problem.
+    """Return the values of some places (n,) of a recording for every step of a run, `Rolling` (steps, n); refuse a recording that is not
+    complete, or begins late.
 
-    Parameters
-    ----------
-    d : Discretisation
-    wave : Incident
-    places : (n,) int array
-    late : (n,) int array
-        Steps by which the run takes each value later than it was recorded.
-
-    Returns
-    -------
-    series : Rolling, shape (steps, n)
-    problems : list of Problem
+    `late` (n,) says which values the run takes a step later than they were recorded.
     """
     recorded, shift = wave.recorded, round(wave.shift(d.start))
     # the row of the first value that is taken late stands before the first one that is not
@@ -255,15 +246,15 @@ def values_of(d, wave, places, late):
     largest = largest_values(recorded, places, first, d.steps + shift, slots)
     if not np.isfinite(largest).all():
         words = "it is not complete: the run that recorded it was stopped"
-        return None, [Problem(f"{wave.key}.recorded", words, "run it again, or resume it")]
+        refuse([Problem(f"{wave.key}.recorded", words, "run it again, or resume it")])
     before = largest_values(recorded, places, 0, first, slots).max(initial=0.0)
     if before > QUIET * max(largest.max(initial=0.0), before):
         words = f"waves have come before the run begins, at {d.start:.6g} s"
         remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
-        return None, [Problem("time.start", words, remedy)]
+        refuse([Problem("time.start", words, remedy)])
     late = np.asarray(late, bool)
     rows = RecordedRows(recorded.path, recorded.name, places, late, shift, largest)
-    return Rolling(rows, (d.steps, len(places)), np.dtype(d.precision), slots), []
+    return Rolling(rows, (d.steps, len(places)), np.dtype(d.precision), slots)
 
 
 def largest_values(recorded, places, first, last, rows):
@@ -334,23 +325,6 @@ def medium_problems(wave, points, places):
             words = OTHER_CONTACT if name == "contact" else f"{name} = {values[n]:.6g} instead of {expected[n]:.6g}"
             return [medium_problem(wave.key, words, places.xyz[n])]
     return []
-
-
-def checked(value, problems):
-    """Return a value that was made without problems.
-
-    Parameters
-    ----------
-    value : object
-    problems : list of Problem
-
-    Raises
-    ------
-    ScenarioError
-    """
-    if problems:
-        raise ScenarioError(problems)
-    return value
 
 
 def peak_of(series, columns=...):

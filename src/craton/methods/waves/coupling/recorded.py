@@ -209,26 +209,14 @@ def timed(scenario, incident, begin):
 
 
 def with_time(scenario, values):
-    """Return the scenario with keys of its table ``time`` where it does not name them.
-
-    Parameters
-    ----------
-    scenario : WaveScenario
-    values : dict
-    """
+    """Return the scenario with keys of its table ``time`` where it does not name them."""
     time = scenario.time
     values = {name: value for name, value in values.items() if getattr(time, name) is None}
     return scenario.model_copy(update={"time": time.model_copy(update=values)})
 
 
 def carriers(sources, incident):
-    """Return sources, and incident waves that have a wavelet.
-
-    Parameters
-    ----------
-    sources : list of sources
-    incident : list of Incident and PlaneIncident
-    """
+    """Return sources, and incident waves that have a wavelet."""
     return [*sources, *(wave for wave in incident if wave.wavelet)]
 
 

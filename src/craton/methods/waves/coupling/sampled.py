@@ -30,24 +30,11 @@ REGULAR = 1e-3  # of the spacing: how far points may lie off the lattice
 SPAN = np.array(list(product((0, 1), repeat=3)))
 
 
-def medium_problem(key, words, place, subject="medium"):
-    """Return the Problem of a box beside which two runs differ.
-
-    Parameters
-    ----------
-    key : str
-        Of the scenario.
-    words : str
-        What differs, and how.
-    place : (3,) array
-        Where, m.
-    subject : str
-        ``"medium"`` or ``"attenuation"``.
-    """
+def medium_problem(key, words, place):
+    """Return the Problem of a box beside which the media of two runs differ, as `words` say, at a place (3,), m."""
     where = ", ".join(f"{v:.6g}" for v in place)
-    message = f"at the box the {subject} is not that of the recording: {words} at ({where}) m"
-    remedy = "let the media agree at the sides of the box; anomalies belong inside"
-    return Problem(key, message, remedy)
+    message = f"at the box the medium is not that of the recording: {words} at ({where}) m"
+    return Problem(key, message, "let the media agree at the sides of the box; anomalies belong inside")
 
 
 def summed(velocity, dt):

@@ -3,8 +3,8 @@
 A stay is a run of calls within one module, in the order of the code; entering another module begins a new stay, and so does the return
 to the caller. A room is a module. The parameter goes by its own name and by names that are assigned from it; what is read from it
 (`scenario.model`) is another thing. A call is followed where reading tells which function it is: one that is defined or imported there,
-a method of the same class, a class that is made, or a method that only one class of the package has, or of the modules that are chosen.
-Each function is followed once.
+a method of the same class, of its bases or of the chosen modules, a class that is made, or a method that only one class of the package
+has. Each function is followed once.
 """
 
 import ast
@@ -17,7 +17,7 @@ class Walk:
 
     def __init__(self, modules, chosen=()):
         self.chosen, self.stays, self.passed = chosen, [], set()
-        self.functions, self.imports, self.methods = {}, {}, {}
+        self.functions, self.imports, self.methods, self.bases = {}, {}, {}, {}
         for module, tree in modules.items():
             self.read(module, tree)
 
@@ -28,6 +28,9 @@ class Walk:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("craton"):
                 names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
             elif isinstance(node, ast.ClassDef):
+                self.bases[f"{module}.{node.name}"] = [
+                    names.get(base.id, f"{module}.{base.id}") for base in node.bases if hasattr(base, "id")
+                ]
                 for item in node.body:
                     if isinstance(item, ast.FunctionDef):
                         self.functions[f"{module}.{node.name}.{item.name}"] = (module, item)
@@ -39,9 +42,11 @@ class Walk:
     def callee(self, name, module, function):
         """Full name of the function that a call reaches; None where reading does not tell."""
         first, _, rest = name.partition(".")
-        if first == "self" and rest and "." not in rest:
-            own = f"{function.rpartition('.')[0]}.{rest}"
-            return own if own in self.functions else None
+        known = self.methods.get(rest, [])
+        if first in ("self", "super()") and known:
+            own = function.rpartition(".")[0]
+            chosen = [method for method in known if method.startswith(self.chosen)] if first == "self" else []
+            return next(iter(chosen or self.inherited(own, rest, first == "self")), None)
         whole = self.imports[module].get(first, f"{module}.{first}") + (f".{rest}" if rest else "")
         for candidate in (whole, f"{whole}.__init__"):
             if candidate in self.functions:
@@ -49,6 +54,11 @@ class Walk:
         known = self.methods.get(name.rpartition(".")[2], []) if rest else []
         chosen = [method for method in known if method.startswith(self.chosen)] if self.chosen else []
         return next(iter(chosen or known), None) if len(chosen or known) == 1 else None
+
+    def inherited(self, name, method, own=True):
+        """Full names of a method in a class, unless it is only asked of its bases, and in these."""
+        here = [f"{name}.{method}"] if own and f"{name}.{method}" in self.functions else []
+        return here + [found for base in self.bases.get(name, []) for found in self.inherited(base, method)]
 
     def follow(self, function, parameter):
         """Walk through a function to which the parameter came by a name."""

@@ -6,8 +6,10 @@ import numpy as np
 
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
+from craton.inverse.checks import numbers
+from craton.inverse.observed import weights_of
 from craton.inverse.parameters import LONG_NAMES
-from craton.inverse.terms import Term, lines_of
+from craton.inverse.terms import LeastSquares, lines_of
 from craton.model.media import cells
 from craton.output.inspection import named_damage
 
@@ -16,7 +18,7 @@ REFERENCES = ("start", "mean")
 SPELT = {"mGal": ("mgal",), "Eotvos": ("eotvos", "eötvös", "e"), "J/kg": ("j/kg", "m2/s2")}
 
 
-class GravityProblem(Term):
+class GravityProblem(LeastSquares):
     """Half the squared difference of gravity, of the density of the cells of a waveform problem.
 
     Each cell of the grid is a prism (`craton.gravity.operator`), whose density is that which the
@@ -61,7 +63,9 @@ class GravityProblem(Term):
         self.observed = observed[names]
         self.fields = tuple(names)
         self._values = np.concatenate([observed[n].values.ravel() for n in names]).astype(float)
-        self._weights = weights_of(weights, self.observed)
+        factors = weights_of(weights, self.observed)
+        shape = self.observed[names[0]].shape
+        self.weights = np.concatenate([np.broadcast_to(factors.get(name, 1.0), shape).ravel() for name in names])
         self._reference = self._reference_of(reference)
         x, y = (np.diff(np.stack(cells.edges(self.grid, name)), axis=0)[0] for name in "xy")
         self._areas = (y[:, None] * x)[None] if isinstance(reference, str) and reference == "mean" else None
@@ -95,46 +99,12 @@ class GravityProblem(Term):
         density = self.parameters.cells(m)[0]
         return self.operator @ (self._less_means(density) - self._reference).ravel()
 
-    def _changed(self, m, dm):
-        """Change of the weighted data with the parameters."""
-        return self.operator @ self._less_means(np.asarray(self.parameters.changes(m, dm)[0])).ravel()
-
-    def _transposed(self, m, by_data):
-        """Transpose of `_changed`, (n,)."""
-        by_density = (self.operator.T @ by_data).reshape(self.grid.shape)
-        if self._areas is not None:
-            by_density = by_density - self._areas * by_density.sum((1, 2), keepdims=True) / self._areas.sum()
-        zero = np.zeros_like(by_density)
-        return self.parameters.gradient(m, (by_density, zero, zero))
-
-    def _move(self, m):
-        m = np.asarray(m, float).ravel()
-        if m.size != np.prod(self.shape):
-            words = f"has {m.size:,} values, the problem has {' x '.join(map(str, self.shape))}"
-            raise ScenarioError([Fault("m", words, "start from problem.m0")])
+    def residual(self, m):
+        """See `LeastSquares.residual`: field after field, raveled; that of the last vector stays."""
+        m = numbers(m, self.shape, "m", "start from problem.m0")
         if self._m is None or not np.array_equal(m, self._m):
-            self._residual = self._weights * (self._predicted(m) - self._values)
-            self._m = m.copy()
-
-    def fun(self, m):
-        """Return half the sum of squared weighted differences.
-
-        Parameters
-        ----------
-        m : (n,) array
-        """
-        self._move(m)
-        return 0.5 * float(self._residual @ self._residual)
-
-    def jac(self, m):
-        """Return the gradient of `fun`, (n,).
-
-        Parameters
-        ----------
-        m : (n,) array
-        """
-        self._move(m)
-        return self._transposed(self._m, self._weights * self._residual)
+            self._m, self._residual = m, self._predicted(m) - self._values
+        return self._residual
 
     def data(self, m=None):
         """Return the fields of a vector of parameters, the start by default: xarray.Dataset.
@@ -144,40 +114,21 @@ class GravityProblem(Term):
         m : (n,) array, optional
         """
         values = self._predicted(self.m0 if m is None else np.asarray(m, float).ravel())
-        shape = next(iter(self.observed.values())).shape
-        parts = values.reshape(len(self.fields), *shape)
+        parts = values.reshape(len(self.fields), *self.observed[self.fields[0]].shape)
         return self.observed.copy(data=dict(zip(self.fields, parts)))
 
     def born(self, dm, m=None):
-        """Return by how much the data change with the parameters, field after field, raveled.
-
-        Parameters
-        ----------
-        dm : (n,) array
-        m : (n,) array, optional
-            Where; by default the start.
-        """
-        return self._changed(self.m0 if m is None else m, dm)
+        """See `LeastSquares.born`: field after field, raveled."""
+        change = self.parameters.changes(self.m0 if m is None else m, dm)[0]
+        return self.operator @ self._less_means(np.asarray(change)).ravel()
 
     def adjoint(self, residual, m=None):
-        """Return the transpose of `born`, (n,).
-
-        Parameters
-        ----------
-        residual : (data,) array
-        m : (n,) array, optional
-        """
-        return self._transposed(self.m0 if m is None else m, np.asarray(residual, float))
-
-    def hvp(self, dm, m=None):
-        """Return the Gauss-Newton Hessian times a change of the parameters, (n,).
-
-        Parameters
-        ----------
-        dm : (n,) array
-        m : (n,) array, optional
-        """
-        return self.adjoint(self._weights**2 * self.born(dm, m), m)
+        """See `LeastSquares.adjoint`."""
+        by_density = (self.operator.T @ np.asarray(residual, float)).reshape(self.grid.shape)
+        if self._areas is not None:
+            by_density = by_density - self._areas * by_density.sum((1, 2), keepdims=True) / self._areas.sum()
+        zero = np.zeros_like(by_density)
+        return self.parameters.gradient(self.m0 if m is None else m, (by_density, zero, zero))
 
 
 def refuse_without_density(parameters):
@@ -244,19 +195,6 @@ def fields_of(observed, grid):
         raise ScenarioError(problems)
     ordered = {name: observed[name].transpose(*dims) for name in names}
     return observed.assign(ordered), names
-
-
-def weights_of(weights, observed):
-    """Return the factors of the data, field after field, raveled."""
-    from craton.inverse.observed import weights_of as checked
-
-    factors = checked(weights, observed)
-    return np.concatenate(
-        [
-            np.broadcast_to(factors.get(str(name), 1.0), values.shape).ravel()
-            for name, values in observed.data_vars.items()
-        ]
-    )
 
 
 def prisms_of(grid, across=None):

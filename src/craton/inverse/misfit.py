@@ -1,4 +1,5 @@
-"""Misfits as functions of arrays: value and derivative by the computed data.
+"""Misfits as functions of arrays: value and derivative by the computed data; windows in time, weights by which they see a
+phase and no other.
 
 A misfit takes computed and observed data, (..., time), and the sampling interval; any function of
 this form may stand in their place. Traces are the last axis; what is not a trace is summed.
@@ -7,10 +8,16 @@ this form may stand in their place. Traces are the last axis; what is not a trac
 import numpy as np
 
 from craton.errors import ComputationError, Problem, ScenarioError
-from craton.inverse.transport import transport
 
 QUIET = 0.05  # of the largest observed envelope: phases of what is smaller count less
 LEVEL = 1e-6  # of the largest envelope: added, so that silence has a derivative
+SHARPNESS = 3.0  # of softplus, over the largest observed amplitude: what is negative counts little
+# rising edges of windows from 0 to 1, by how much of the edge is passed
+TAPERS = {
+    "hann": lambda part: 0.5 - 0.5 * np.cos(np.pi * part),
+    "cos": lambda part: np.sin(np.pi / 2 * part),
+    "cos_p10": lambda part: 1 - np.cos(np.pi / 2 * part) ** 10,
+}
 
 
 def l2(computed, observed, interval):
@@ -164,6 +171,68 @@ def hilbert(values):
     return np.fft.irfft(spectrum, 2 * n)[..., :n]
 
 
+def transport(computed, observed, interval):
+    """Half the squared Wasserstein distance of each trace from the observed one, summed, s2: a shift
+    in time counts by its square, over many periods, without minima between them.
+
+    A trace u becomes a density by softplus, log(1 + exp(b u)), over its sum, with b = 3 over the
+    largest observed amplitude of the trace (Qiu, Ramos-Martinez, Valenciano, Yang & Engquist 2017,
+    SEG Technical Program, 1299); densities are constant over samples, so that the distance is
+    exact: the integral of the squared difference of inverse distribution functions (Yang,
+    Engquist, Sun & Hamfeldt 2018, Geophysics 83, R43). A silent observed trace counts nothing.
+
+    Parameters
+    ----------
+    computed, observed, interval
+        See `l2`.
+    """
+    value, derivative = 0.0, np.zeros(np.shape(computed))
+    for trace in np.ndindex(np.shape(computed)[:-1]):
+        peak = np.abs(observed[trace]).max(initial=0.0)
+        if peak > 0:
+            more, derivative[trace] = _of_trace(computed[trace], observed[trace], SHARPNESS / peak)
+            value += more
+    return 0.5 * interval**2 * value, 0.5 * interval**2 * derivative
+
+
+def _of_trace(computed, observed, sharpness):
+    """Squared distance of two traces, in samples, and its derivative by the computed one."""
+    positive, other = (np.logaddexp(0.0, sharpness * u) for u in (computed, observed))
+    total = positive.sum()
+    distance, potential = wasserstein(positive / total, other / other.sum())
+    by_positive = (potential - potential @ positive / total) / total
+    slope = sharpness * np.exp(sharpness * computed - positive)  # of softplus
+    return distance, by_positive * slope
+
+
+def wasserstein(first, second):
+    """Squared Wasserstein distance of two densities that are constant over cells of length 1, and
+    its derivative by the masses of the first one, but for a constant: Kantorovich's potential.
+
+    Parameters
+    ----------
+    first, second : (n,) arrays
+        Masses of the cells, positive, of sum 1.
+
+    Returns
+    -------
+    float, (n,) array
+    """
+    edges = [np.concatenate([[0.0], np.cumsum(masses)]) for masses in (first, second)]
+    for edge in edges:
+        edge[-1] = 1.0
+    levels = np.union1d(*edges)
+    places, images = (np.interp(levels, edge, np.arange(len(edge))) for edge in edges)
+    # between two levels places and images are linear, and so is how far mass is moved
+    moved, length = places - images, np.diff(places)
+    low, high = moved[:-1], moved[1:]
+    distance = (np.diff(levels) * (low**2 + low * high + high**2)).sum() / 3
+    potential = np.concatenate([[0.0], np.cumsum(length * (low + high))])
+    means = length * potential[:-1] + length**2 * (2 * low + high) / 3
+    cells = np.minimum(((places[:-1] + places[1:]) / 2).astype(int), len(first) - 1)
+    return float(distance), np.bincount(cells, means, len(first))
+
+
 def compared(misfit, computed, observed, interval):
     """Return the value of a misfit and its derivative by the computed data, as a float and an array.
 
@@ -224,3 +293,49 @@ MISFITS = {
     "phase": phase,
     "transport": transport,
 }
+
+
+def window(data, left, right, taper_percentage=0.15, taper_type="hann"):
+    """Return weights that are 1 between two times, 0 outside, with tapered edges inside:
+    ``weights={"velocity": window(observed, 0.4, 0.9)}``. Names are those of pyadjoint.
+
+    Parameters
+    ----------
+    data : xarray.Dataset or xarray.DataArray
+        With the coordinate ``time``, s.
+    left, right : float or xarray.DataArray
+        Begin and end, s: numbers, or of each receiver, shot, component; nan where there is none.
+    taper_percentage : float
+        Part of the window that both edges take together, 0 to 1.
+    taper_type : str
+        ``"hann"``, ``"cos"`` or ``"cos_p10"``.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over the dimensions of `left` and `right`, and ``time``. Windows of several phases add up.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such taper, or a window ends before it begins.
+    """
+    import xarray as xr
+
+    problems = []
+    if taper_type not in TAPERS:
+        remedy = f"choose one of {', '.join(TAPERS)}"
+        problems.append(Problem("taper_type", f"there is no taper {taper_type!r}", remedy))
+    if not 0 <= taper_percentage <= 1:
+        words = f"{taper_percentage!r} is no part of a window"
+        problems.append(Problem("taper_percentage", words, "use 0 to 1"))
+    left, right = (xr.DataArray(limit).astype(float) for limit in (left, right))
+    if bool((right <= left).any()):
+        problems.append(Problem("right", "a window ends before it begins", "swap left and right"))
+    if problems:
+        raise ScenarioError(problems)
+    edge = (right - left) * taper_percentage / 2
+    inside = np.minimum(data["time"] - left, right - data["time"])
+    passed = (inside / edge.where(edge > 0, 1.0)).clip(0, 1).where(edge > 0, 1.0)
+    weights = TAPERS[taper_type](passed).where(inside >= 0, 0.0)
+    return weights.transpose(..., "time")

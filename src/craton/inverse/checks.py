@@ -16,10 +16,7 @@ def options(parameters, every, on, memory):
     """Refuse parameters of no set, numbers of steps that are none, places that are none, and memory
     that is none.
     """
-    if isinstance(parameters, str):
-        words, remedy = f"{parameters!r} is a text", f'give several names: ("{parameters}",)'
-        raise ScenarioError([Problem("parameters", words, remedy)])
-    sets.set_of(parameters)
+    sets.refuse_unknown(parameters)
     if on not in ("grid", "model"):
         raise ScenarioError([Problem("on", f"{on!r} is no place", 'use "grid" or "model"')])
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:

@@ -10,7 +10,7 @@ from craton.comm.local import Alone
 from craton.comm.placement import machine, place, planner
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse import checks, host_memory, model_grid, sources
+from craton.inverse import checks, host_memory, model_file, sources
 from craton.inverse import parameters as sets
 from craton.inverse import storage as storages
 from craton.inverse.datasets import joined
@@ -107,7 +107,7 @@ class Problem(Term):
             words = "the model file has Thomsen's parameters"
             raise ScenarioError([Fault("on", words, 'use on="grid"')])
         self.parameters = (
-            model_grid.parameters(names, scenario, grid) if on == "model" else sets.Parameters(names, start, grid)
+            model_file.parameters(names, scenario, grid) if on == "model" else sets.Parameters(names, start, grid)
         )
         self.observed = [None] * len(linear)
         if observed is not None:

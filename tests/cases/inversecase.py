@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import craton
-from craton.inverse.observed import matched
+from craton.inverse.data import matched
 from craton.scenario import Scenario
 
 EXACT, CENTRAL = 1e-13, 1e-8  # relative: of dot products, of central differences

@@ -1,8 +1,13 @@
-"""Datasets of inversions: parameters and gradients on the grid, data of many runs."""
+"""Datasets of inversions: parameters and gradients on the grid, gradients by sources, data of many runs."""
 
 import numpy as np
 
+from craton.conventions import TENSOR, VECTOR
 from craton.inverse.parameters import LONG_NAMES, UNITS
+from craton.survey import leapfrog
+
+MOVED = 1e-3  # of the time step: to both sides, for derivatives of wavelets
+PLACES = {"force": 0.0, "moment": 0.5}  # of the samples of a series within a step
 
 
 def on_grid(axes, values, illumination=None, units=None):
@@ -54,3 +59,53 @@ def joined(datasets, names):
 
     shot = xr.DataArray(np.array(names, dtype=str), dims="shot", name="shot")
     return xr.concat(datasets, shot, combine_attrs="override")
+
+
+def of_sources(by_sources, linear):
+    """Return the gradient by the sources of one run.
+
+    Parameters
+    ----------
+    by_sources : dict
+        What `Experiment.adjoint` returns.
+    linear : object
+        What `Method.linearised` returns.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``source``: ``force(source, component)``, 1/N, and ``moment(source, tensor)``, 1/(N m),
+        NaN where a source is of the other kind; a component of the tensor stands for both places
+        that it has. ``position(source, axis)``, 1/m; ``origin_time``, 1/s; ``wavelet(source,
+        step)``, by the value of the wavelet at ``wavelet_time``, s.
+    """
+    import xarray as xr
+
+    d, count = linear.d, len(linear.sources)
+    series = ("source", "step"), np.zeros((count, d.steps))
+    variables = {
+        "force": (("source", "component"), np.full((count, len(VECTOR)), np.nan), {"units": "1/N"}),
+        "moment": (("source", "tensor"), np.full((count, len(TENSOR)), np.nan), {"units": "1/(N m)"}),
+        "position": (("source", "axis"), np.zeros((count, 3)), {"units": "1/m"}),
+        "origin_time": ("source", np.zeros(count), {"units": "1/s"}),
+        "wavelet": series,
+        "wavelet_time": (*series, {"units": "s"}),
+    }
+    coordinates = {
+        "source": ("source", np.array([source.name for source in linear.sources], dtype=str)),
+        "component": ("component", list(VECTOR)),
+        "tensor": ("tensor", list(TENSOR)),
+        "axis": ("axis", list("xyz")),
+    }
+    out = xr.Dataset(variables, coordinates).set_coords("wavelet_time").copy(deep=True)
+    values, moved = {str(name): variable.values for name, variable in out.variables.items()}, MOVED * d.dt
+    for kind, place in PLACES.items():
+        chosen = [n for n, source in enumerate(linear.sources) if (source.force is None) == (kind == "moment")]
+        times = d.start + (np.arange(d.steps) + place) * d.dt
+        for n, part in zip(chosen, by_sources[kind]):
+            wavelet = linear.sources[n].wavelet
+            by_wavelet = leapfrog.for_leapfrog_transposed(part["series"][:, None], d.dt, place)[:, 0]
+            values[kind][n], values["position"][n] = part["strength"], part["position"]
+            values["wavelet"][n], values["wavelet_time"][n] = by_wavelet, times
+            values["origin_time"][n] = -by_wavelet @ ((wavelet(times + moved) - wavelet(times - moved)) / (2 * moved))
+    return out

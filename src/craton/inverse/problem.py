@@ -10,13 +10,12 @@ from craton.comm.local import Alone
 from craton.comm.placement import machine, place, planner
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse import checks, host_memory, model_file, sources
+from craton.inverse import checks, host_memory, model_file
 from craton.inverse import parameters as sets
 from craton.inverse import storage as storages
-from craton.inverse.datasets import joined
+from craton.inverse.data import Recording, matched, weights_of
+from craton.inverse.datasets import joined, of_sources
 from craton.inverse.misfit import compared, refuse_infinite
-from craton.inverse.observed import matched, weights_of
-from craton.inverse.recording import Recording
 from craton.inverse.team import TeamExperiment
 from craton.inverse.terms import Term
 from craton.methods import METHODS
@@ -207,7 +206,7 @@ class Problem(Term):
 
     def by_sources(self, m=None):
         """Return the gradient of the misfit by the sources: forces, moment tensors, positions,
-        origin times, wavelets; see `craton.inverse.sources.dataset`.
+        origin times, wavelets; see `craton.inverse.datasets.of_sources`.
 
         Parameters
         ----------
@@ -226,10 +225,7 @@ class Problem(Term):
         for n, experiment in enumerate(self.experiments):
             self.check_observed()
             _, derivative = self.judged(n, self._samples(n))
-            linear = experiment.linear
-            part = sources.dataset(
-                experiment.adjoint(derivative, by_sources=True), linear, [s.name for s in linear.sources]
-            )
+            part = of_sources(experiment.adjoint(derivative, by_sources=True), experiment.linear)
             shot = ("source", np.full(part.sizes["source"], self.names[n]))
             parts.append(part.assign_coords(shot=shot) if self.names[n] else part)
         return xr.concat(parts, "source")

@@ -14,9 +14,9 @@ from craton.backends import backend
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.errors import Problem as Fault
 from craton.inverse import host_memory
+from craton.inverse.data import matched
 from craton.inverse.datasets import on_grid
 from craton.inverse.maps import gradient
-from craton.inverse.observed import matched
 from craton.inverse.parameters import UNITS
 from craton.inverse.problem import Problem
 from craton.inverse.storage import experiment

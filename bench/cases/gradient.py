@@ -186,6 +186,7 @@ def seconds_per_step(program, steps, repeats):
         program.backend.finish()
         begin = time.perf_counter()
         march(program, 0, steps)
+        program.backend.finish()
         out.append((time.perf_counter() - begin) / steps)
     return float(np.median(out[1:]))
 
@@ -214,7 +215,7 @@ def timed(report, points, every, storage, sums):
     step = {"plain": seconds_per_step(plain, steps, repeats)}
     del plain
     step["keeping"] = seconds_per_step(experiment.program, steps, repeats)
-    back = experiment._other("adjoint" if storage == "increments" else "backward")
+    back = experiment.back()
     step["back"] = seconds_per_step(back, steps, repeats)
     forward = step["plain"]
     gradient = (step["keeping"] + step["back"]) / forward
@@ -231,7 +232,7 @@ def timed(report, points, every, storage, sums):
         "copy_bandwidth_fraction_of_forward": 72 * points**3 / forward / report.bandwidth,
         "gradient_over_forward": gradient,
         "reals_per_point": (nbytes - experiment.storage.machine) / 4 / points**3,
-        "kept_bytes_per_step": experiment.storage.machine / experiment.slots,
+        "kept_bytes_per_step": experiment.storage.machine / experiment.storage.slots,
         "prepared_s": prepared,
     }
     if storage == "increments":
@@ -246,7 +247,7 @@ def kernels(report):
             problem = craton.Problem(box(points, 16), device=report.options.device, storage="boundaries")
             experiment = problem.experiments[0]
             experiment.run(problem.parameters.cells(problem.m0))
-            program = randomised(experiment._other("backward"))
+            program = randomised(experiment.back())
             for phase in program.plan.phases:
                 for launch in phase.launches:
                     report.add("kernels", of_launch(report, points, program, launch))

@@ -97,8 +97,8 @@ def timed(report, size, name):
         experiment.run(linear.cells)
         state = experiment.state
         step = {"saving": seconds_per_step(experiment.program, steps, repeats)}
-        step["back"] = seconds_per_step(experiment._reversal(), steps, repeats)
-        memory = sum(array.nbytes for n, array in experiment._reversal().plan.arrays.items() if "store" not in n)
+        step["back"] = seconds_per_step(experiment.back(), steps, repeats)
+        memory = sum(array.nbytes for n, array in experiment.back().plan.arrays.items() if "store" not in n)
         experiment.forget()
         plain = report.machine.commit(state.forward(0))
         step["plain"] = seconds_per_step(plain, steps, repeats)

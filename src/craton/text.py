@@ -61,6 +61,12 @@ def nearest(word, names):
     return starts[0] if len(starts) == 1 else None
 
 
+def choice(word, names):
+    """Return what to say to a word that is none of some names."""
+    close = nearest(word, names)
+    return (f'did you mean "{close}"? ' if close else "") + f"choose one of {', '.join(names)}"
+
+
 def listed(names, last="or"):
     """Return ``"a, b or c"``.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import craton
-from craton.inverse.data import matched
+from craton.inverse.data import by_shot, matched
 from craton.scenario import Scenario
 
 EXACT, CENTRAL = 1e-13, 1e-8  # relative: of dot products, of central differences
@@ -344,8 +344,8 @@ class Case:
         self.m0 = problem.m0
         observed = problem.data(self.random(varied))
         # as a second problem would have them, in a third of the time
-        of_shots = zip(problem.names, problem.recordings)
-        problem.observed = [matched(problem._of_shot(observed, name), run.blank()) for name, run in of_shots]
+        of_shots = zip(by_shot(observed, problem.names, "observed"), problem.recordings)
+        problem.observed = [matched(data, run.blank()) for data, run in of_shots]
         self.m = self.random(varied)
         self.dm = self.m0 * self.rng.uniform(-1, 1, self.m0.shape)
 

@@ -87,7 +87,7 @@ def test_every_storage_and_cut_of_grids(name, storage, grid):
     shared, experiment = outcome(divided, device="hostile", ranks=ranks, **options | of_each)
     same(shared, expected, exact=True)
     assert experiment.storage.slots == alone.storage.slots
-    assert storage != "checkpoints" or experiment.experiments[0].replayed
+    assert storage != "checkpoints" or len(experiment.experiments[0].history.blocks) > 1
 
 
 RANKS = 3
@@ -118,11 +118,11 @@ def test_every_medium_and_storage_of_elements(name, monkeypatch):
         options = options | {"memory": options["memory"] / 2}
     shared, experiment = outcome(elements(**tables), device="hostile", ranks=RANKS, **options)
     same(shared, expected, exact=False)
-    points = [each.division.elements.d.subdomain.counts for each in experiment.experiments]
+    points = [each.elements.d.subdomain.counts for each in experiment.experiments]
     deep = "without" in name or "floor along a layer" in name  # a rank lies below the water
     assert deep == (0 < sum(fluid == 0 for _, fluid in points) < RANKS)
-    (segments,) = {len(each.segments) for each in experiment.experiments}
-    assert (segments > 1) == (len(alone.segments) > 1) == ("some" in name)
+    (segments,) = {len(each.history.blocks) for each in experiment.experiments}
+    assert (segments > 1) == (len(alone.history.blocks) > 1) == ("some" in name)
 
 
 # method: scenario, options of a gradient, bounds of its values beside those of one rank, relative L2

@@ -13,8 +13,9 @@ from craton.backends import cpu
 from craton.backends.base import aligned
 from craton.backends.cpu import CPU
 from craton.errors import ResourceError, ScenarioError
-from craton.inverse import host_memory, storage
-from craton.inverse.experiment import Experiment
+from craton.inverse import options as asked
+from craton.inverse import storage
+from craton.inverse.grids import StoredGrid
 from craton.methods import METHODS
 from craton.methods.spectral_element.equations import absorbing_layer
 
@@ -30,8 +31,8 @@ KEPT = {"storage": "boundaries"}
 @pytest.fixture
 def layers_held(monkeypatch):
     """Stored increments whose sums are taken outside absorbing layers alone."""
-    whole = Experiment._sums
-    monkeypatch.setattr(Experiment, "_sums", lambda self, program: whole(self, program) * self.linear.outside_layers())
+    whole = StoredGrid._sums
+    monkeypatch.setattr(StoredGrid, "_sums", lambda self, program: whole(self, program) * self.linear.outside_layers())
 
 
 def transposed(here, **options):
@@ -48,7 +49,7 @@ def test_gradients_are_those_of_stored_increments(name, layers_held):
     here = scenario_of(name)
     back, problem = transposed(here, storage="boundaries")
     stored, _ = transposed(here, storage="increments")
-    assert not problem.experiments[0].replayed
+    assert len(problem.experiments[0].history.blocks) == 1
     assert misfit(back, stored) < EXACT
     assert misfit(transposed(here, storage="boundaries-16")[0], stored) < SIXTEEN
     if name == "rigid":  # nothing absorbs: nothing has to be kept
@@ -140,7 +141,7 @@ def test_blocks_that_wait_on_the_host_change_nothing(monkeypatch):
     placed = storage.placed
     monkeypatch.setattr(storage, "placed", lambda *arguments: replace(placed(*arguments), slots=3 * 4))
     back, problem = transposed(scenario(), **KEPT)
-    ring = problem.experiments[0].ring
+    ring = problem.experiments[0].history
     assert ring.length == 4 and len(ring.blocks) > 9 and not ring.whole
     np.testing.assert_array_equal(back, whole)
 
@@ -206,7 +207,7 @@ def test_checkpoints_give_the_same_bits(name, steps, every, memory):
     more = {"memory": memory, "storage": "checkpoints"}
     cases = [case_of(name, {"steps": steps}, every=every, **options) for options in ({}, more)]
     assert cases[1].of_medium() < 1e-13
-    assert [case.problem.experiments[0].replayed for case in cases] == [False, True]
+    assert [len(case.problem.experiments[0].history.blocks) > 1 for case in cases] == [False, True]
     for work in (lambda case: case.problem.jac(case.m), lambda case: case.problem.born(case.dm, case.m)):
         np.testing.assert_array_equal(*map(work, cases))
 
@@ -215,7 +216,7 @@ def same_in_parts(case, parts, words):
     """Segments of steps that run again give the same bits as all steps at once, also twice from one run."""
     whole, parts.observed = case.problem.jac(case.m), case.problem.observed
     assert words in parts.plan
-    assert np.array_equal(parts.jac(case.m), whole) and len(parts.experiments[0].segments) > 2
+    assert np.array_equal(parts.jac(case.m), whole) and len(parts.experiments[0].history.blocks) > 2
     assert np.array_equal(parts.adjoint(0 * parts.born(case.dm)), 0 * whole)
     parts._gradient = None
     assert np.array_equal(parts.jac(case.m), whole)
@@ -225,8 +226,8 @@ def same_in_parts(case, parts, words):
 def test_segments_of_layers_that_relax_give_the_same_bits(monkeypatch):
     monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)  # as the texts of test_gradients.py
     case = case_of("layers that relax, across lines of the mesh")
+    monkeypatch.setattr(storage, "slots_for", lambda *_: 7)
     parts = craton.Problem(case.problem.scenario, parameters=small.WITH_Q)
-    parts.experiments[0]._slots = lambda: 7
     same_in_parts(case, parts, "of 4 segments, which run again")
 
 
@@ -235,10 +236,10 @@ def test_velocities_of_absorbing_points_go_to_the_host_where_they_do_not_fit():
     case = Case(elements())
     case.problem.jac(case.m)
     (experiment,) = case.problem.experiments
-    bytes_of_a_step = experiment._stores(experiment.program)["store"][0].nbytes
+    bytes_of_a_step = experiment.program.arrays["store"][0].nbytes
     same_in_parts(case, craton.Problem(case.problem.scenario, memory=7.5 * bytes_of_a_step), "absorbing points")
-    little = craton.Problem(case.problem.scenario, memory=0.5 * bytes_of_a_step)
-    refused(ResourceError, "absorbing points of a step", little.data)
+    little = {"memory": 2.5 * bytes_of_a_step}
+    refused(ResourceError, "absorbing points of a step", craton.Problem, case.problem.scenario, **little)
 
 
 @pytest.mark.long
@@ -272,13 +273,13 @@ def test_memory_of_gradients(name, monkeypatch):
     make, tables, options = MEASURED[name]
     here, options = make(**tables), options | {"device": "cpu"}
     problem = craton.Problem(here, **options)
-    foretold = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
+    foretold = asked.gradient_bytes(problem.experiments[0], problem.parameters.names)
     assert f"{foretold / 2**20:,.1f} MiB of arrays at the peak" in problem.plan
     observed = problem.recordings[0].blank().fillna(0.0) + 1e-9
     del problem
     measured = peak(lambda: craton.gradient(here, observed, **options))
     assert abs(measured / foretold - 1) < 0.1
-    monkeypatch.setattr(host_memory, "available", lambda: foretold - 1)
+    monkeypatch.setattr(asked, "available", lambda: foretold - 1)
     with pytest.raises(ResourceError, match="the gradient needs .* of the host's memory"):
         craton.Problem(here, **options)
     planned = craton.Problem(here, memory=np.inf, **options)

@@ -3,9 +3,8 @@ of gravity and of the model that add to them.
 """
 
 from craton.inverse.gravity import GravityProblem
-from craton.inverse.maps import gradient
 from craton.inverse.misfit import window
-from craton.inverse.problem import Problem
+from craton.inverse.problem import Problem, gradient
 from craton.inverse.terms import CrossGradient, Tikhonov
 
 __all__ = ["CrossGradient", "GravityProblem", "Problem", "Tikhonov", "gradient", "window"]

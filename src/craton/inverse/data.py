@@ -168,6 +168,29 @@ class Recording:
         return out
 
 
+def by_shot(data, names, key):
+    """Return the data of each of some shots, in their order: list; the data themselves of a run that has no name.
+
+    `data`: xarray.Dataset, or weights; `key`: theirs, for messages.
+
+    Raises
+    ------
+    ScenarioError
+        There is no dimension of several shots, or not each of them.
+    """
+    has_shots = "shot" in getattr(data, "dims", ())
+    if names == [""] or (len(names) == 1 and not has_shots):
+        return [data]
+    if not has_shots:
+        words = f"has no dimension shot, the scenario has {len(names)} shots"
+        raise ScenarioError([Problem(key, words, "give the data of all shots")])
+    there = list(map(str, data["shot"].values))
+    if missing := [name for name in names if name not in there]:
+        words = f'there is no shot "{missing[0]}"; there are {", ".join(there[:5])}'
+        raise ScenarioError([Problem(key, words, "give the data of all shots")])
+    return [data.isel(shot=there.index(name), drop=True) for name in names]
+
+
 def matched(observed, computed, name="observed"):
     """Return the arrays of observed data by variable, dimensions in the order of the computed ones.
 
@@ -298,3 +321,36 @@ def weights_of(weights, computed):
     if problems:
         raise ScenarioError(problems)
     return out
+
+
+def numbers(values, shape, key, remedy):
+    """Return values as a vector of real numbers.
+
+    Parameters
+    ----------
+    values : array_like
+    shape : tuple of int
+        Of as many values.
+    key, remedy : str
+        For the error.
+
+    Raises
+    ------
+    ScenarioError
+        They are no real numbers, or not as many.
+    """
+    values = np.asarray(values)
+    if values.dtype.kind not in "iufb":
+        raise ScenarioError([Problem(key, f"holds values of type {values.dtype}", "give numbers")])
+    if values.size != np.prod(shape):
+        words = f"has {values.size:,} values, the problem has {' x '.join(map(str, shape))}"
+        raise ScenarioError([Problem(key, words, remedy)])
+    return values.astype(float).ravel()
+
+
+def finite(values, shape, key, remedy):
+    """Return values as a vector of finite numbers; see `numbers`."""
+    values = numbers(values, shape, key, remedy)
+    if count := int((~np.isfinite(values)).sum()):
+        raise ScenarioError([Problem(key, f"{count:,} values are not finite", "use 0 there")])
+    return values

@@ -10,7 +10,7 @@ MOVED = 1e-3  # of the time step: to both sides, for derivatives of wavelets
 PLACES = {"force": 0.0, "moment": 0.5}  # of the samples of a series within a step
 
 
-def on_grid(axes, values, illumination=None, units=None):
+def on_grid(axes, values, illumination=None, derivative=False):
     """Return arrays (nz, ny, nx) of the cells as a dataset over (z, y, x); in the plane (z, x); or
     arrays of the nodes of elements over (element, node).
 
@@ -21,26 +21,24 @@ def on_grid(axes, values, illumination=None, units=None):
     values : dict of str to ndarray
         Parameters by name.
     illumination : ndarray, optional
-    units : dict of str to str, optional
-        Of each; by default those of the parameters.
+    derivative : bool
+        They are derivatives of a misfit by the parameters.
     """
     import xarray as xr
 
     from craton.output.dataset import coordinate_attributes, global_attributes
 
     if axes["x"].ndim > 1:
-        dims, shape = ("element", "node"), axes["x"].shape
+        dims, shape, place = ("element", "node"), axes["x"].shape, "node of an element"
     else:
-        dims = ("z", "x") if len(axes["y"]) == 1 else ("z", "y", "x")
+        dims, place = ("z", "x") if len(axes["y"]) == 1 else ("z", "y", "x"), "cell"
         shape = tuple(len(axes[dim]) for dim in dims)
-    variables = {
-        name: (dims, np.reshape(array, shape), {"units": (units or UNITS)[name], "long_name": LONG_NAMES[name]})
-        for name, array in values.items()
-    }
-    if units:
-        for name, (_, _, attributes) in variables.items():
-            place = "node of an element" if dims[0] == "element" else "cell"
-            attributes["long_name"] = f"derivative of the misfit by the {LONG_NAMES[name]} of a {place}"
+    variables = {}
+    for name, array in values.items():
+        unit, long_name = UNITS[name], LONG_NAMES[name]
+        if derivative:
+            unit, long_name = f"1/({unit})", f"derivative of the misfit by the {long_name} of a {place}"
+        variables[name] = (dims, np.reshape(array, shape), {"units": unit, "long_name": long_name})
     if illumination is not None:
         about = {"units": "m2 s-3", "long_name": "integral of squared accelerations"}
         variables["illumination"] = (dims, np.reshape(illumination, shape), about)

@@ -1,217 +1,127 @@
-"""One run of a scenario whose wavefield is marched back from its end: spectral elements, whose law
-of motion can be reversed where absorbing points have their velocities saved.
+"""Experiments of spectral elements: the forward field is marched back from its end beside the transposed one, with the saved
+velocities of absorbing points; where absorbing layers or attenuation remember, the field of all steps or of a segment is stored.
 """
 
 import numpy as np
 
-from craton.errors import ComputationError, ResourceError
-from craton.inverse.division import ElementDivision
-from craton.inverse.experiment import SHARE, march, rest
+from craton.comm import Together
+from craton.inverse.experiment import Experiment, Replay, Ring, march
+from craton.inverse.storage import SHARE, of_elements
 from craton.memory import array_bytes
-from craton.text import megabytes
 
 STORES = ("store", "fluid_store")
 
 
-class ElementExperiment:
-    """A linearised scenario on a machine, with the medium that `run` was given last: the counterpart
-    of `craton.inverse.experiment.Experiment`.
+class ElementExperiment(Experiment):
+    """A linearised scenario of spectral elements on a machine; see `Experiment`.
 
     Parameters
     ----------
-    linear : craton.methods.spectral_element.adjoint.linearised.Linearised
-    machine : Machine
-    every : int
-        Every how many steps fields are correlated; 1 is exact.
     memory : float, optional
-        Bytes for the velocities of absorbing points; by default 0.6 of what is free. Where those of
-        all steps do not fit, they go to the memory of the host, segment by segment.
-    division : ElementDivision, optional
-        Of several ranks, each of which has such an object; all must call its methods. Then `memory`
-        is that of a rank.
+        Bytes of this rank for what is stored; by default 0.6 of what is free.
+    storage : str
+        ``"boundaries"``, ``"checkpoints"`` or ``"auto"``.
     """
 
-    replayed = False
-
-    def __init__(self, linear, machine, every=1, memory=None, division=None):
+    def __init__(self, linear, machine, every=1, memory=None, storage="auto", comm=None, everywhere=True):
         linear.refuse_machine(machine)
-        self.linear, self.machine, self.every = linear, machine, every
-        self.division = division or ElementDivision(linear)
-        self.steps = linear.d.steps
-        self.memory = SHARE * machine.memory()[0] if memory is None else memory
-        self.largest, self.total = self.division.kept_bytes(self.replayed)
-        self.big: dict = {}
-        self.forget()
+        super().__init__(linear, machine, every, comm, everywhere)
+        # elements of this rank; bytes of mesh and medium that all ranks have beside those of `linear`
+        self.elements, self.copied_bytes = linear, 0
+        if not self.alone:
+            self.elements = linear.of_rank(Together(self.comm))
+            here = array_bytes(self.elements, linear) - array_bytes(linear)
+            self.copied_bytes = sum(self.comm.gather(here))
+        memory = SHARE * machine.memory()[0] if memory is None else memory
+        self.storage = of_elements(linear, self._kept_bytes, memory, storage)
 
-    def lines(self):
-        """Return what is stored, by all ranks, as (label, text) rows."""
-        slots = self._slots()
-        return [
-            ("storage", "velocities of absorbing points; the field is marched back"),
-            ("on the machine", megabytes(self.total[0] * slots)),
-            ("in the host's memory", megabytes(self._waiting_bytes(slots))),
-        ]
-
-    def host_bytes(self, start):
-        """See `Experiment.host_bytes`; with mesh and medium."""
-        state, slots = self.linear.at(self.linear.cells), self._slots()
-        held = array_bytes(self.linear, state, start) + self._waiting_bytes(slots)
-        held += 2 * self.division.held  # with the medium of the start, and with that of a run
-        if not self.machine.shares_host_memory:
-            return held
-        forward = self._plan_forward(state, slots).arrays
-        back = self._plan_back(state, slots, light=True, by_sources=False).arrays
-        programs = [a for n, a in back.items() if not _taken_over(n, a, forward)]
-        return held + sum(a.nbytes for a in (*forward.values(), *programs))
-
-    def _waiting_bytes(self, slots):
-        """Bytes of what is stored beyond the machine, by all ranks."""
-        return self.total[0] * self.steps if slots < self.steps else 0
+    def _kept_bytes(self, replayed):
+        """Return the bytes of what is stored of a step and of a checkpoint: the most of a rank, and of all ranks, (2, 2)."""
+        of_ranks = np.array(self.comm.gather(self.elements.kept_bytes(replayed)))
+        return np.array([of_ranks.max(axis=0), of_ranks.sum(axis=0)])
 
     @property
-    def samples(self):
-        """What the last run recorded, (steps, channels)."""
-        return self.record
+    def _replayed(self):
+        """True where the field is stored, and not marched back."""
+        return self.storage.kind == "checkpoints"
 
-    def forget(self):
-        """Forget the last run."""
-        self.state = self.local = self.program = self.record = None
-        self.others, self.saved = {}, []
+    def lines(self):
+        """See `Experiment.lines`."""
+        return self.storage.rows(self.every)
+
+    def host_bytes(self, start):
+        """See `Experiment.host_bytes`; with mesh and medium, of each rank that of the start and that of a run."""
+        state = self.linear.at(self.linear.cells)
+        held = array_bytes(self.linear, state, start) + self.storage.host + 2 * self.copied_bytes
+        if not self.machine.shares_host_memory:
+            return held
+        forward, back = self._forward_plan(state).arrays, self._back_plan(state, True, False).arrays
+        programs = [a for name, a in back.items() if not _taken_over(name, a, forward)]
+        return held + sum(a.nbytes for a in (*forward.values(), *programs))
 
     # --- forward ------------------------------------------------------------------------------
 
-    def run(self, cells, store=True):
-        """Run a medium; return the samples, (steps, channels).
+    def _steps_of(self, state):
+        """See `Experiment._steps_of`."""
+        return state if self.alone else self.elements.steps(state)
 
-        Parameters
-        ----------
-        cells : (rho, kappa, mu)
-            (ne, n^3) each.
-        store : bool
-            Save what `adjoint` needs.
+    def _forward_plan(self, steps=None):
+        """See `Experiment._forward_plan`."""
+        return (steps or self.local).forward(self.storage.slots, self._replayed)
 
-        Raises
-        ------
-        ComputationError
-            The wavefield diverged.
+    def _history_of(self, program):
+        """See `Experiment._history_of`."""
+        if self._replayed:
+            return Replay(program, self.storage.slots, self.steps)
+        arrays = [program.arrays[name] for name in STORES if name in program.arrays]
+        return Ring(self.machine, arrays, self.storage.slots, self.steps)
+
+    # --- transposed ---------------------------------------------------------------------------
+
+    def _back_plan(self, steps, light, by_sources):
+        """Return the plan of the steps back of a `Steps`."""
+        make = steps.transposed if self._replayed else steps.reversal
+        return make(self.storage.slots, self.every, light, by_sources)
+
+    def back(self, light=False, by_sources=False):
+        """Return the steps back as a program at rest, with mesh, medium and stored fields of the forward one; `light`: with the
+        illumination.
         """
-        return self.run_state(self.linear.at(cells), store)
-
-    def run_state(self, state, store=True):
-        """Run a medium by its `State`; see `run`."""
-        self.forget()
-        self.slots = self._slots() if store else 0
-        local = self.division.steps(state)
-        program = self.division.commit(self.machine, self._plan_forward(local, self.slots))
-        for first, last in self.segments:
-            if store:
-                self._begin(program, first)
-            march(program, first, last)
-            if store:
-                self._end(program, last)
-        self.state, self.local, self.program = state, local, program if store else None
-        self.record = self._recorded(program)
-        if not np.isfinite(self.record).all():
-            raise ComputationError("the wavefield diverged: use a shorter time.step")
-        return self.samples
-
-    def _recorded(self, program):
-        """Return the record of all channels, (steps, channels)."""
-        return self.division.record(program, "record", self.steps)
-
-    def _plan_forward(self, steps, slots):
-        """Return the plan of the forward steps of a `Steps`."""
-        return steps.forward(slots)
-
-    def _begin(self, program, first):
-        """Prepare for the forward steps of a segment."""
-
-    def _end(self, program, last):
-        """Keep what the forward steps of a segment saved, but for the last segment."""
-        if last < self.steps:
-            self.saved.append(self._stores(program))
-
-    def _slots(self):
-        """Return how many steps the machine's memory holds the velocities of absorbing points of.
-
-        Raises
-        ------
-        ResourceError
-            Not even those of one step fit.
-        """
-        step_bytes = self.largest[0]
-        slots = self.steps if not step_bytes else min(self.steps, int(self.memory // step_bytes))
-        if slots < 1:
-            raise ResourceError(
-                f"the gradient needs {step_bytes / 2**20:.4g} MiB for the absorbing points of a step, "
-                f"{self.memory / 2**20:.4g} MiB are at hand: use more memory"
-            )
-        return slots
-
-    @property
-    def segments(self):
-        """(first, last + 1) step of each segment, whose velocities the machine holds at a time."""
-        length = self.slots or self.steps
-        return [(n, min(n + length, self.steps)) for n in range(0, self.steps, length)]
-
-    def _stores(self, program):
-        """Return copies of saved velocities on the host."""
-        return {name: self.machine.to_host(program.arrays[name]) for name in STORES if name in program.arrays}
-
-    # --- back ---------------------------------------------------------------------------------
+        return self._other(
+            (light, by_sources),
+            lambda: self._back_plan(self.local, light, by_sources),
+            lambda plan: {
+                name: self.program.arrays[name]
+                for name, array in plan.arrays.items()
+                if _taken_over(name, array, self.program.plan.arrays)
+            },
+        )
 
     def adjoint(self, derivative, illumination=False, by_sources=False):
-        """Return what the misfit changes by, by nodes and by sources, from its derivative by the
-        samples of `run`; see `Experiment.adjoint`.
-
-        Parameters
-        ----------
-        derivative : (steps, channels) array
-        illumination : bool
-        by_sources : bool
-
-        Returns
-        -------
-        dict
-            Empty on a rank that does not lead.
-        """
-        program = self._reversal(light=illumination, by_sources=by_sources)
-        series = self.linear.residual_series(derivative, self.state.orders)
+        """See `Experiment.adjoint`."""
+        linear, state, dt = self.linear, self.state, self.linear.d.dt
+        program = self.back(illumination, by_sources)
+        series = linear.residual_series(derivative, state.orders)
         scale = self._scale(series)
-        self._fill_residual(program, scale * series)
-        self._end_state(program)
+        self._fill(program, "residual_series", scale * series[:, self.local.recorded])
+        self.history.fetch(len(self.history.blocks) - 1)
+        self._take_end(program)
         march(program, 0, 1)
-        for n, (first, last) in reversed(list(enumerate(self.segments))):
-            self._load(program, n)
-            march(program, self.steps - last + 1, self.steps - first + 1)
-        return self._collected(program, derivative, scale, illumination, by_sources)
-
-    def _fill_residual(self, program, series):
-        """Fill what the channels of this rank inject; without any there is no such array."""
-        if "residual_series" in program.arrays:
-            values = series[:, self.local.recorded].astype(program.plan.precision)
-            self.machine.fill(program.arrays["residual_series"], values)
-
-    def _reversal(self, **options):
-        """Return the steps back as a program at rest; its mesh, medium and saved velocities are
-        those of the forward one.
-        """
-        key = tuple(options.values())
-        if key not in self.others:
-            plan, forward = self._plan_back(self.local, self.slots, **options), self.program
-            shared = {
-                name: forward.arrays[name]
-                for name, array in plan.arrays.items()
-                if _taken_over(name, array, forward.plan.arrays)
-            }
-            self.others[key] = self.division.commit(self.machine, plan, arrays=shared)
-        else:
-            rest(self.others[key])
-        return self.others[key]
-
-    def _plan_back(self, steps, slots, **options):
-        """Return the plan of the steps back of a `Steps`."""
-        return steps.reversal(slots, self.every, **options)
+        self._backwards(program, begun=1)
+        taps = dt / scale * self._recorded(program, "taps", extra=1)[1:][::-1]
+        sums = self._sums(program)
+        light = self._light(program) if illumination else None
+        if not self.leads:
+            return {}
+        units = len(state.units) if by_sources else 0
+        of_receivers = {n: float(derivative[:, n] @ self.record[:, n]) for n in state.of_receivers}
+        of_sources = {n: float(taps[:, units + m] @ linear.histories[:, n]) for m, n in enumerate(state.of_sources)}
+        out = {"cells": state.gradient(linear.sums(sums, -self.every / scale), of_receivers, of_sources)}
+        if by_sources:
+            count = state.units_of("force")
+            out["force"] = state.by_sources("force", taps[:, :count])
+            out["moment"] = state.by_sources("moment", taps[:, count:units])
+        return out | ({"illumination": linear.illumination(light)} if illumination else {})
 
     def _scale(self, series):
         """Return a factor of residuals such that the transposed field is near 1, which float32
@@ -221,68 +131,35 @@ class ElementExperiment:
         mass = d.statistics.mass[0] if d.state.solid else d.statistics.mass[1]
         return float(np.median(mass)) / (d.dt**2 * largest)
 
-    def _end_state(self, program):
+    def _take_end(self, program):
         """Begin with the last state of the forward run."""
-        d, forward = self.local.d, self.program.arrays
         with self.machine.work():
             for name, (into, components) in self.linear.ends.items():
-                if name in d.state.fields:
-                    shape = (-1, components)
-                    target = program.arrays[into]
-                    target[:, :components] = forward[name].reshape(shape)
+                if name in self.local.d.state.fields:
+                    field = self.program.arrays[name].reshape((-1, components))
+                    program.arrays[into][:, :components] = field
 
-    def _load(self, program, n):
-        """Make the stores hold a segment; the machine still has the last one after `run`."""
-        last = len(self.segments) - 1
-        if last == 0:
-            return
-        if n == last == len(self.saved):
-            self.saved.append(self._stores(self.program))
-        for name, values in self.saved[n].items():
-            self.machine.fill(program.arrays[name], values)
+    def _sums(self, program):
+        """Return the `Sums` of steps back of the whole mesh; None on a rank that does not lead."""
+        sums = self.elements.collected(program)
+        if self.alone:
+            return sums
+        sums = self.elements.parts(sums).each(self._total)
+        return sums if self.leads else None
 
-    def _collected(self, program, derivative, scale, illumination, by_sources):
-        """Return what the sums of a reversed run say; see `adjoint`."""
-        state, taps = self.state, self._taps(program, scale)
-        collected = self.division.sums(program)
-        light = self.division.light(program) if illumination else None
-        if not self.division.leads:
-            return {}
-        sums = self.linear.sums(collected, -self.every / scale)
-        units = len(state.units) if by_sources else 0
-        of_receivers = {n: float(derivative[:, n] @ self.record[:, n]) for n in state.of_receivers}
-        of_sources = {
-            n: float(taps[:, units + m] @ self.linear.histories[:, n]) for m, n in enumerate(state.of_sources)
-        }
-        out = {"cells": state.gradient(sums, of_receivers, of_sources)}
-        if by_sources:
-            count = state.units_of("force")
-            out["force"] = state.by_sources("force", taps[:, :count])
-            out["moment"] = state.by_sources("moment", taps[:, count:units])
-        if illumination:
-            out["illumination"] = self.linear.illumination(light)
-        return out
-
-    def _taps(self, program, scale):
-        """Return what a reversed run sampled in the places of sources, (steps, columns), first step
-        first.
+    def _light(self, program):
+        """Return the sums of squared accelerations of the solid's points of the whole mesh, (points,);
+        None on a rank that does not lead.
         """
-        sampled = self.division.record(program, "taps", self.steps + 1)
-        return self.linear.d.dt / scale * sampled[1:][::-1]
+        light = self.elements.light(program)
+        return light if self.alone else self._total(self.elements.of_points(light))
 
     # --- perturbed ----------------------------------------------------------------------------
 
     def born(self, changes):
-        """Return by how much the samples change where the medium does, to first order.
-
-        Parameters
-        ----------
-        changes : (rho, kappa, mu)
-            (ne, n^3) each.
-        """
-        state = self.state
-        perturbation = state.perturbation(changes)
-        program = self.division.commit(self.machine, self.local.born(perturbation))
+        """See `Experiment.born`."""
+        perturbation = self.state.perturbation(changes)
+        program = self._commit(self.local.born(perturbation))
         march(program, 0, self.steps)
         samples = self._recorded(program)
         for n, relative in perturbation[1].items():

@@ -1,22 +1,23 @@
-"""One run of a scenario on a machine, forward, transposed and perturbed: stores the increments of
-the forward run, or replays them from checkpoints in the host's memory.
+"""One run of a linearised scenario on a machine, forward, transposed and perturbed (Born), alone or shared by ranks; and what
+the steps back need of the forward run, block of steps by block: run again from checkpoints, or moved between machine and host.
 """
 
-import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 
-from craton.backends.cpu import CPU
+from craton.comm import agreed
+from craton.comm.halos import connect
+from craton.comm.local import Alone
 from craton.core.plan import STATE
-from craton.errors import ComputationError, ResourceError
-from craton.inverse.division import Division
-from craton.text import megabytes
+from craton.errors import ComputationError
 
-SHARE = 0.6  # of the free memory, that stored increments and checkpoints may take
+BLOCKS = 3  # of a ring: one that is worked on, one beside it, one that is on its way
 
 
-class Experiment:
-    """A linearised scenario on a machine, with the medium that `run` was given last.
+class Experiment(ABC):
+    """A linearised scenario on a machine, with the medium that `run` was given last. Where several ranks share it, each has
+    such an object, and all must call its methods.
 
     Parameters
     ----------
@@ -24,129 +25,110 @@ class Experiment:
         What `Method.linearised` returns.
     machine : Machine
     every : int
-        Every how many steps increments are stored and correlated; 1 is exact.
+        Every how many steps fields are correlated; 1 is exact.
+    comm : Comm, optional
+    everywhere : bool
+        Every rank has the whole gradient; otherwise only rank 0 does.
+
+    Attributes
+    ----------
     storage : Storage
-        Of increments or checkpoints.
-    division : Division, optional
-        Of several ranks, each of which has such an object; all must call its methods.
+        What is stored of the forward run, and where.
+    spare : dict
+        Large arrays that the next run, or another experiment of the same scenario, may take over.
+    record : (steps, columns) array or None
+        What the last run recorded; None without one.
     """
 
-    def __init__(self, linear, machine, every, storage, division=None):
+    def __init__(self, linear, machine, every=1, comm=None, everywhere=True):
         self.linear, self.machine, self.every = linear, machine, every
-        self.division = division or Division()
-        self.steps, self.storage, self.slots = linear.d.steps, storage, storage.slots
-        self.state = self.program = self.held = None
-        self.others, self.checkpoints, self.big = {}, [], {}
+        self.comm, self.everywhere = comm or Alone(), everywhere
+        self.steps, self.spare = linear.d.steps, {}
+        self.forget()
 
-    def lines(self):
-        """Return what is stored and what the programs take, of all ranks, as (label, text) rows."""
-        held, points = self.program_bytes(), math.prod(self.linear.d.shape)
-        itemsize = np.dtype(self.linear.d.precision).itemsize
-        numbers = held / points / itemsize
-        text = (
-            f"{megabytes(held)}, {held / points:.1f} bytes per grid point ({numbers:.1f} "
-            f"{self.linear.d.precision}): forward and back, without what is stored"
-        )
-        return [*self.storage.lines(self.linear, self.every), ("memory of programs", text), *self.linear.held()]
-
-    def program_bytes(self):
-        """Bytes of the arrays of the forward and the transposed steps, without what is stored."""
-        state = self.linear.at(self.linear.cells)
-        forward = state.forward(self.slots, self.every)
-        back = state.adjoint(self.slots, self.every)
-        return nbytes_of(forward, ("store",)) + nbytes_of(back, ("store", "material"))
-
-    def host_bytes(self, start):
-        """Return the bytes of the host that the start, (rho, kappa, mu), programs and what is stored
-        take.
-        """
-        machine = self.program_bytes() + self.storage.machine
-        held = self.storage.host + sum(values.nbytes for values in start)
-        return held + machine * self.machine.shares_host_memory
+    def forget(self):
+        """Forget the last run; its memory stays for the next."""
+        self.state = self.local = self.program = self.history = self.record = None
+        self.others = {}
 
     @property
-    def length(self):
-        """Steps of a segment: those that are stored at a time."""
-        return self.slots * self.every
+    def alone(self):
+        """True on one rank."""
+        return self.comm.size == 1
 
     @property
-    def segments(self):
-        """(first, last + 1) step of each segment."""
-        return [(n, min(n + self.length, self.steps)) for n in range(0, self.steps, self.length)]
-
-    @property
-    def replayed(self):
-        """True where the increments of a run are not stored all at once."""
-        return self.length < self.steps
+    def leads(self):
+        """True on a rank that has the whole gradient."""
+        return self.everywhere or self.comm.rank == 0
 
     @property
     def samples(self):
         """What the last run recorded, (steps, channels)."""
-        return self.record[:, : self.state.columns]
+        return self.record[:, : len(self.linear.channels)]
 
-    def forget(self):
-        """Forget the last run; its memory stays for the next."""
-        self.state = self.program = self.held = None
-        self.others, self.checkpoints = {}, []
+    @abstractmethod
+    def lines(self):
+        """Return what is stored and what programs take, of all ranks, as (label, text) rows."""
+
+    @abstractmethod
+    def host_bytes(self, start):
+        """Return the bytes of the host that the start, (rho, kappa, mu), programs and what is stored take."""
 
     # --- forward ------------------------------------------------------------------------------
 
-    def run(self, cells, store=True):
-        """Run a medium; return the samples, (steps, channels).
+    def run(self, cells):
+        """Run a medium and return the samples, (steps, channels).
 
         Parameters
         ----------
         cells : (rho, kappa, mu)
-            (nz, ny, nx) each.
-        store : bool
-            Keep what `adjoint` and `born` need.
+            Of cells or nodes.
 
         Raises
         ------
         ComputationError
             The wavefield diverged.
         """
-        return self.run_state(self.linear.at(cells), store)
+        return self.run_state(self.linear.at(cells))
 
-    def run_state(self, state, store=True):
+    def run_state(self, state):
         """Run a medium by its `State`; see `run`."""
-        plan = state.forward(self.slots if store else 0, self.every)
-        program = self.division.commit_state(self.machine, state, plan, self.big)
-        self.state, self.others, self.checkpoints = state, {}, []
-        self.program = program if store else None
-        if store:
-            self.big = {"store": program.arrays["store"]}
-        for first, last in self.segments:
-            if store and self.replayed:
-                self.checkpoints.append(snapshot(program))
-            march(program, first, last)
-        self.held = self.segments[-1]
-        return self._recorded(program)
-
-    def _recorded(self, program):
-        """Keep the record of a forward run; return the samples."""
-        self.record = self._samples_of(program)
-        if not np.isfinite(self.record).all():
+        self.forget()
+        self.state, self.local = state, self._steps_of(state)
+        self.program = self._commit(self._forward_plan(), self.spare)
+        self.history = self._history_of(self.program)
+        self._forwards()
+        record = self._recorded(self.program)
+        if not np.isfinite(record).all():
             raise ComputationError("the wavefield diverged: use a shorter time.step")
+        self.record = record
         return self.samples
 
-    def _samples_of(self, program, name="record"):
-        """Return a record of a program, (steps, columns), in float64."""
-        return self.division.record(program, name, self.steps)
+    def _steps_of(self, state):
+        """Return what makes the plans of this rank: a `State`, or its part of one."""
+        return state
 
-    def load(self, segment):
-        """Make the store hold the increments of a segment."""
-        if self.held == segment:
-            return
-        restore(self.program, self.checkpoints[self.segments.index(segment)])
-        march(self.program, *segment)
-        self.held = segment
+    @abstractmethod
+    def _forward_plan(self):
+        """Return the plan of the forward steps, which store what the steps back need."""
 
-    # --- transposed ---------------------------------------------------------------------------
+    @abstractmethod
+    def _history_of(self, program):
+        """Return the `Ring` or `Replay` of forward steps, which are about to run."""
 
+    def _forwards(self):
+        """Run all forward steps."""
+        for n, block in enumerate(self.history.blocks):
+            self.history.begin(n)
+            march(self.program, *block)
+            self.history.end(n)
+        self.machine.finish()
+
+    # --- transposed and perturbed -------------------------------------------------------------
+
+    @abstractmethod
     def adjoint(self, derivative, illumination=False, by_sources=False):
-        """Return what the misfit changes by, by cells and by sources, from its derivative by the
-        samples of `run`.
+        """Return what the misfit changes by, by cells and by sources, from its derivative by the samples of `run`.
 
         Parameters
         ----------
@@ -160,181 +142,148 @@ class Experiment:
         -------
         dict
             ``cells``: dJ/d(rho, kappa, mu); where it was asked for ``force``, ``moment``: what
-            `State.by_sources` returns; ``illumination``: (nz, ny, nx), (m/s2)2 s. Empty on a rank
+            `State.by_sources` returns; ``illumination``: of cells or nodes, (m/s2)2 s. Empty on a rank
             that does not lead.
         """
-        if by_sources:
-            self.state.refuse_by_sources()
-        scale = float(np.abs(derivative).max(initial=0)) or 1.0
-        program, light = self._backward(derivative, scale, illumination, by_sources)
-        taps, sums = self._taps(program, scale), self._sums(program)
-        if not self.division.leads:
-            return {}
-        out = {"cells": self._by_medium(sums, derivative, scale, taps, by_sources)}
-        if by_sources:
-            out |= {name: self.state.by_sources(name, values) for name, values in taps.items()}
-        return out | ({"illumination": light} if illumination else {})
 
-    def _backward(self, derivative, scale, illumination, by_sources):
-        """Run all transposed steps; return the program and the illumination, or None."""
-        program = self._other("adjoint", by_sources=by_sources)
-        self._fill(program, "residual_series", derivative[::-1] / scale)
-        light = 0.0 if illumination else None
-        for first, last in reversed(self.segments):
-            self.load((first, last))
-            march(program, self.steps - last, self.steps - first)
-            if illumination:
-                light = light + self._energy((last - first - 1) // self.every + 1)
-        if illumination:
-            light = self.division.whole(self.machine, light)
-        return program, None if light is None else self._on_host(light) * (self.every / self.linear.d.dt)
+    @abstractmethod
+    def born(self, changes):
+        """Return by how much the samples change, to first order, with changes of (rho, kappa, mu)."""
+
+    def _other(self, key, make, shared):
+        """Return another program at rest: ``make()`` is its plan, ``shared(plan)`` the arrays that it has in common with the
+        forward one.
+        """
+        if key not in self.others:
+            plan = make()
+            self.others[key] = self._commit(plan, shared(plan))
+        rest(self.others[key])
+        return self.others[key]
+
+    def _backwards(self, program, begun=0, after=None):
+        """Run all steps back of a program of which some have `begun`; ``after(first, last)`` is called for each block."""
+        for n, (first, last) in reversed(list(enumerate(self.history.blocks))):
+            self.history.fetch(n)
+            march(program, begun + self.steps - last, begun + self.steps - first)
+            if after:
+                after(first, last)
+        self.machine.finish()
+
+    # --- of all ranks -------------------------------------------------------------------------
+
+    def _total(self, values):
+        """Return the sum of arrays of all ranks, None on a rank that does not lead."""
+        return self.comm.reduce(values, None if self.everywhere else 0)
+
+    def _commit(self, plan, arrays=None):
+        """Return what of a plan this rank has on its machine, connected: Program; `arrays` are there already."""
+        with agreed(self.comm):
+            plan, fills = self._part_of(plan)
+            program = self.machine.commit(plan, fills, arrays)
+        connect(program, self.comm)
+        return program
+
+    def _part_of(self, plan):
+        """Return the part of a plan that this rank has, and what fills its arrays; see `Machine.commit`."""
+        return plan, None
 
     def _fill(self, program, name, values):
         """Fill an array of a program; one that this rank has no use for is not there."""
         if name in program.arrays:
             self.machine.fill(program.arrays[name], values.astype(program.plan.precision))
 
-    def _on_host(self, values):
-        """Return an array of the machine, or of the host, on the host."""
-        return values if isinstance(values, np.ndarray) else self.machine.to_host(values)
-
-    def _sums(self, program):
-        """Return the sums of the gradient, (sums, nz, ny, nx), on the machine; of several ranks on
-        the host.
+    def _recorded(self, program, name="record", extra=0):
+        """Return a record of all ranks, (steps + extra, columns) host array in float64, on each; no columns where the plan has
+        none of this name.
         """
-        if self.division.alone:
-            return program.arrays["sums"]
-        return [self.division.whole(self.machine, values) for values in program.arrays["sums"]]
-
-    def _taps(self, program, scale):
-        """Return what a transposed run sampled in the places of sources, first step first."""
-        return {name: scale * self._samples_of(program, name)[::-1] for name in ("force", "moment")}
-
-    def _by_medium(self, sums, derivative, scale, taps, by_sources):
-        """Return dJ/d(rho, kappa, mu) from the sums and taps of a transposed run."""
-        state = self.state
-        extra = self.record[:, state.columns :]
-        ratios = [
-            float(derivative[:, dependence.column] @ extra[:, n]) for n, dependence in enumerate(state.of_receivers)
-        ]
-        for name, step, table in self._of_sources():
-            first = state.units_of(name) if by_sources else 0
-            ratios += [
-                float(self.linear.series[step][:, dependence.column] @ taps[name][:, first + n])
-                for n, dependence in enumerate(table)
-            ]
-        machine = self.machine if self.division.alone else CPU()
-        by_parameters = self.storage.by_parameters
-        return state.gradient(sums, ratios, machine, scale * self.every, by_parameters)
-
-    def _of_sources(self):
-        """(tap, half step, dependences) of forces and moments."""
-        state = self.state
-        return ("force", "velocity", state.of_forces), ("moment", "stress", state.of_moments)
-
-    def _energy(self, slots):
-        """Sum of the squared increments of velocities over the stored steps, on the machine."""
-        xp, total = self.machine.xp, 0.0
-        with self.machine.work():
-            for slot in self.program.arrays["store"][:slots]:
-                velocities = slot[: len(self.linear.d.velocity)]
-                total = total + (velocities.astype(xp.float64) ** 2).sum(0)
-        return total
-
-    # --- perturbed ----------------------------------------------------------------------------
-
-    def born(self, changes):
-        """Return by how much the samples change where the medium does, to first order.
-
-        Parameters
-        ----------
-        changes : (rho, kappa, mu)
-            (nz, ny, nx) each.
-        """
-        state, program = self.state, self._other("born")
-        coefficients, ratios = state.perturbation(changes)
-        coefficients = self.every * self._coefficients(coefficients)
-        self._fill(program, "coefficients", self.division.owned(coefficients))
-        of_receivers = len(state.of_receivers)
-        at = of_receivers
-        for name, step, table in self._of_sources():
-            if table:
-                columns = [dependence.column for dependence in table]
-                series = self.linear.series[step][:, columns] * ratios[at : at + len(table)]
-                self._fill(program, f"{name}_series", series)
-            at += len(table)
-        self._scattered(program)
-        samples = self._samples_of(program)
-        for n, dependence in enumerate(state.of_receivers):
-            samples[:, dependence.column] += ratios[n] * self.record[:, state.columns + n]
-        return samples
-
-    def _coefficients(self, coefficients):
-        """Coefficients of `scatter`."""
-        return coefficients
-
-    def _scattered(self, program):
-        """Run the perturbed steps."""
-        for segment in self.segments:
-            self.load(segment)
-            march(program, *segment)
-
-    def _other(self, name, **options):
-        """Return the transposed or the perturbed steps as a program at rest; its medium and the
-        store are those of the forward one.
-        """
-        key = (name, *options.values())
-        if key not in self.others:
-            plan = getattr(self.state, name)(self.slots, self.every, **options)
-            shared = {key: self.program.arrays[key] for key in ("material", "store")}
-            self.others[key] = self.division.commit_state(self.machine, self.state, plan, shared)
-        else:
-            rest(self.others[key])
-        return self.others[key]
+        empty = np.zeros((self.steps + extra, 0), program.plan.precision)
+        block = program.host(name) if name in program.arrays else empty
+        if name in program.plan.gatherings:
+            block = program.plan.gatherings[name].join_columns(self.comm.gather(block), program.backend)
+        return block.astype(float)
 
 
-def slots_for(count, slot, state, memory, every):
-    """Return how many steps to store at a time: all, or so many that they and the checkpoints of
-    the segments fit.
-
-    Parameters
-    ----------
-    count : int
-        Steps to be stored.
-    slot, state : int
-        Bytes of one of them and of a checkpoint.
-    memory : float
-        Bytes at hand.
-    every : int
-
-    Raises
-    ------
-    ResourceError
-        Not even checkpoints fit.
+class Replay:
+    """Blocks of steps whose increments or fields a program stores: each but the last is run again from a checkpoint in the
+    host's memory.
     """
-    if count * slot <= memory:
-        return count
-    best = max(1, min(count, round(math.sqrt(count * state / slot))))
-    needed = best * slot + math.ceil(count / best) * state
-    if needed > memory:
-        raise ResourceError(
-            f"the gradient needs {needed / 2**30:.2f} GiB for increments and checkpoints, {memory / 2**30:.2f} GiB "
-            "are at hand: use a larger domain.spacing, float32, or more memory"
-        )
-    return best
+
+    def __init__(self, program, length, steps):
+        self.program, self.blocks = program, blocks_of(steps, length)
+        self.checkpoints, self.there = [], None
+
+    def begin(self, n):
+        """Save the state before block n, which is to be computed."""
+        if len(self.blocks) > 1:
+            self.checkpoints.append(snapshot(self.program))
+
+    def end(self, n):
+        """Note that block n is there."""
+        self.there = n
+
+    def fetch(self, n):
+        """Have block n."""
+        if self.there != n:
+            restore(self.program, self.checkpoints[n])
+            march(self.program, *self.blocks[n])
+            self.there = n
 
 
-def nbytes_of(plan, without):
-    """Return the bytes of the arrays of a plan but for some."""
-    return sum(array.nbytes for name, array in plan.arrays.items() if name not in without)
+class Ring:
+    """Blocks of steps of arrays (slots, ...) of a machine, step n in slot n % slots: all steps, or three blocks that come and go
+    between the machine and the host's memory while the machine works. `before`: an earlier one, whose memory is taken over.
+    """
+
+    def __init__(self, machine, arrays, slots, steps, before=None):
+        self.arrays, self.whole = arrays, slots >= steps
+        self.length = steps if self.whole else slots // BLOCKS
+        self.blocks, self.host = blocks_of(steps, self.length), []
+        self.there = {}  # number of the block in each part of the ring
+        if not self.whole:
+            self.copies = machine.copies()
+            shapes = [(steps, *array.shape[1:]) for array in arrays]
+            if before is not None and [values.shape for values in before.host] == shapes:
+                self.host = before.host
+            else:
+                self.host = [self.copies.memory(shape, array.dtype) for shape, array in zip(shapes, arrays)]
+
+    def _parts(self, n):
+        """Rows of block n in the ring and on the host, of each array."""
+        (first, last), at = self.blocks[n], n % BLOCKS * self.length
+        return [(array[at : at + last - first], host[first:last]) for array, host in zip(self.arrays, self.host)]
+
+    def begin(self, n):
+        """Make room for block n, which is to be computed."""
+        if not self.whole:
+            self.copies.wait(n % BLOCKS)
+            self.there[n % BLOCKS] = n
+
+    def end(self, n):
+        """Copy block n, which has been computed, to the host."""
+        for array, host in self._parts(n):
+            self.copies.out(array, host, n % BLOCKS)
+
+    def fetch(self, n):
+        """Have block n, and block n - 1 on its way."""
+        if self.whole:
+            return
+        for block in (n, n - 1):
+            if block >= 0 and self.there.get(block % BLOCKS) != block:
+                for array, host in self._parts(block):
+                    self.copies.into(array, host, block % BLOCKS)
+                self.there[block % BLOCKS] = block
+        self.copies.wait(n % BLOCKS)
 
 
-def march(program, first, last, wait=True):
-    """Run steps first to last - 1 of a program; `wait` until they are done."""
+def blocks_of(steps, length):
+    """Return (first, last + 1) of each block of steps."""
+    return [(n, min(n + length, steps)) for n in range(0, steps, length)]
+
+
+def march(program, first, last):
+    """Run steps first to last - 1 of a program."""
     for step in range(first, last):
         program.step(step)
-    if wait:
-        program.backend.finish()
 
 
 def changing(program):

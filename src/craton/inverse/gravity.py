@@ -6,8 +6,7 @@ import numpy as np
 
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse.checks import numbers
-from craton.inverse.data import weights_of
+from craton.inverse.data import numbers, weights_of
 from craton.inverse.parameters import LONG_NAMES
 from craton.inverse.terms import LeastSquares, lines_of
 from craton.model.media import cells

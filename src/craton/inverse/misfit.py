@@ -8,6 +8,7 @@ this form may stand in their place. Traces are the last axis; what is not a trac
 import numpy as np
 
 from craton.errors import ComputationError, Problem, ScenarioError
+from craton.text import choice
 
 QUIET = 0.05  # of the largest observed envelope: phases of what is smaller count less
 LEVEL = 1e-6  # of the largest envelope: added, so that silence has a derivative
@@ -293,6 +294,16 @@ MISFITS = {
     "phase": phase,
     "transport": transport,
 }
+
+
+def misfit_of(misfit):
+    """Return the function of a misfit by its name, or the function itself."""
+    if callable(misfit):
+        return misfit
+    if misfit in MISFITS:
+        return MISFITS[misfit]
+    remedy = f"{choice(misfit, MISFITS)}, or give a function"
+    raise ScenarioError([Problem("misfit", f"there is no misfit {misfit!r}", remedy)])
 
 
 def window(data, left, right, taper_percentage=0.15, taper_type="hann"):

@@ -1,22 +1,19 @@
-"""An inverse problem of a scenario: misfit and gradient of a vector of parameters, and the
-linearised operators, for scipy.optimize and pylops.
+"""An inverse problem of a scenario: misfit and gradient of a vector of parameters, and the linearised operators, for
+scipy.optimize and pylops; the gradient as a dataset on the grid.
 """
+
+import math
 
 import numpy as np
 
-from craton.comm import agreed
-from craton.comm import ranks as communicator
-from craton.comm.local import Alone
-from craton.comm.placement import machine, place, planner
+from craton.comm.placement import planner
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse import checks, host_memory, model_file
+from craton.inverse import datasets, model_file
 from craton.inverse import parameters as sets
-from craton.inverse import storage as storages
-from craton.inverse.data import Recording, matched, weights_of
-from craton.inverse.datasets import joined, of_sources
-from craton.inverse.misfit import compared, refuse_infinite
-from craton.inverse.team import TeamExperiment
+from craton.inverse.data import Recording, by_shot, finite, matched, numbers, weights_of
+from craton.inverse.misfit import compared, misfit_of, refuse_infinite
+from craton.inverse.options import Options, refuse_large, rows_of
 from craton.inverse.terms import Term
 from craton.methods import METHODS
 
@@ -90,9 +87,13 @@ class Problem(Term):
         comm=None,
         sums="auto",
     ):
-        checks.options(parameters, every, on, memory)
-        checks.of_ranks(ranks, comm)
-        self.scenario, self.misfit = scenario, checks.misfit_of(misfit)
+        options = Options(
+            device or scenario.run.device, scenario.run.threads, every, memory, storage, sums, ranks, comm
+        )
+        sets.refuse_unknown(parameters)
+        if on not in ("grid", "model"):
+            raise ScenarioError([Fault("on", f"{on!r} is no place", 'use "grid" or "model"')])
+        self.scenario, self.misfit = scenario, misfit_of(misfit)
         shots = shots_of(scenario)
         self.names = list(shots)
         method = METHODS[scenario.method]
@@ -108,31 +109,18 @@ class Problem(Term):
         self.parameters = (
             model_file.parameters(names, scenario, grid) if on == "model" else sets.Parameters(names, start, grid)
         )
-        self.observed = [None] * len(linear)
+        blanks = [recording.blank() for recording in self.recordings]
+        self.observed, of_shots = [None] * len(linear), [weights] * len(linear)
         if observed is not None:
-            self.observed = [
-                matched(self._of_shot(observed, name), recording.blank())
-                for name, recording in zip(self.names, self.recordings)
-            ]
-        self.weights = [
-            weights_of(
-                self._of_shot(weights, name) if "shot" in getattr(weights, "dims", ()) else weights, recording.blank()
-            )
-            for name, recording in zip(self.names, self.recordings)
-        ]
+            self.observed = list(map(matched, by_shot(observed, self.names, "observed"), blanks))
+        if "shot" in getattr(weights, "dims", ()):
+            of_shots = by_shot(weights, self.names, "weights")
+        self.weights = list(map(weights_of, of_shots, blanks))
         if callable(misfit):
             self._try_misfit()
-        options, device = (every, memory, storage, sums), device or scenario.run.device
-        threads = scenario.run.threads
-        if ranks is not None and ranks > 1:
-            self.experiments = [TeamExperiment(run, device, ranks, threads, options) for run in linear]
-        else:
-            comm = Alone() if comm is None else communicator(comm)
-            with agreed(comm):
-                chosen = machine(device, comm, place(comm), threads)
-            self.experiments = [storages.experiment(run, chosen, *options, comm) for run in linear]
+        self.experiments = options.experiments(linear)
         if memory != np.inf:  # which only plans
-            host_memory.refuse_large(self.experiments[0], names)
+            refuse_large(self.experiments[0], names)
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
 
@@ -144,22 +132,12 @@ class Problem(Term):
             weighted = self.weights[0].get(name, 1.0) * observed
             compared(self.misfit, 0.9 * weighted, weighted, self.recordings[0].interval)
 
-    def _of_shot(self, data, name):
-        """Return the data of one of several runs, by its shot."""
-        if data is None or len(self.names) == 1:
-            return data
-        if "shot" not in getattr(data, "dims", ()) or name not in list(map(str, data["shot"].values)):
-            words = f'there is no shot "{name}" along the dimension shot'
-            raise ScenarioError([Fault("observed", words, "give the data of all shots")])
-        return data.sel(shot=name, drop=True)
-
     # --- the vector of parameters -----------------------------------------------------------
 
     @property
     def plan(self):
         """What a gradient keeps and costs, as text: known before anything runs."""
-        first = self.experiments[0]
-        rows = [*first.lines(), host_memory.row(first, self.parameters.names)]
+        rows = rows_of(self.experiments[0], self.parameters.names)
         width = max(len(label) for label, _ in rows)
         return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
 
@@ -221,11 +199,11 @@ class Problem(Term):
         import xarray as xr
 
         self._at(m)
+        self.check_observed()
         parts = []
         for n, experiment in enumerate(self.experiments):
-            self.check_observed()
-            _, derivative = self.judged(n, self._samples(n))
-            part = of_sources(experiment.adjoint(derivative, by_sources=True), experiment.linear)
+            derivative = self.recordings[n].transpose(self._compared(n)[1])
+            part = datasets.of_sources(experiment.adjoint(derivative, by_sources=True), experiment.linear)
             shot = ("source", np.full(part.sizes["source"], self.names[n]))
             parts.append(part.assign_coords(shot=shot) if self.names[n] else part)
         return xr.concat(parts, "source")
@@ -237,7 +215,7 @@ class Problem(Term):
 
     def _move(self, m):
         """Make a vector of parameters the current one."""
-        m = checks.numbers(m, self.shape, "m", "start from problem.m0")
+        m = numbers(m, self.shape, "m", "start from problem.m0")
         if self._m is not None and np.array_equal(m, self._m):
             return
         if wrong := sets.below_zero(self.parameters.names, m.reshape(self.shape)):
@@ -256,8 +234,9 @@ class Problem(Term):
         """Misfit, its derivative by the samples, and with many runs the gradient."""
         self.check_observed()
         value, by_cells = 0.0, None
-        for n in range(len(self.experiments)):
-            more, self._derivatives[n] = self.judged(n, self._samples(n))
+        for n, recording in enumerate(self.recordings):
+            more, derivatives = self._compared(n)
+            self._derivatives[n] = recording.transpose(derivatives)
             value += more
             if with_gradient:
                 by_cells = added(by_cells, self._adjoint(n, self._derivatives[n]))
@@ -265,33 +244,25 @@ class Problem(Term):
         if with_gradient:
             self._gradient = self.parameters.gradient(self._m, by_cells)
 
-    def judged(self, n, samples):
-        """Return the misfit of the samples of run n, and its derivative by them.
-
-        Parameters
-        ----------
-        n : int
-        samples : (steps, channels) array
-        """
+    def _compared(self, n):
+        """Return the misfit of run n with the current medium, and its derivative by the data: dict by variable."""
         recording = self.recordings[n]
-        data, value, derivatives = recording.arrays(samples), 0.0, {}
+        data, value, derivatives = recording.arrays(self._samples(n)), 0.0, {}
         for name, observed in self.observed[n].items():
             weight = self.weights[n].get(name, 1.0)
-            both = weight * data[name], weight * observed
-            more, slope = compared(self.misfit, *both, recording.interval)
+            more, slope = compared(self.misfit, weight * data[name], weight * observed, recording.interval)
             value += more
             derivatives[name] = weight * slope
             refuse_infinite(np.append(slope, more), f"the misfit of {name}, with its derivative,")
-        return value, recording.transpose(derivatives)
+        return value, derivatives
 
     def _samples(self, n):
         """Return the samples of run n with the current medium; its increments are stored."""
         experiment = self.experiments[n]
-        if experiment.state is None:
+        if experiment.record is None:
             for other in self.experiments:
                 other.forget()
-            stored = next((e.big for e in self.experiments if e.big), {})
-            experiment.big = stored
+            experiment.spare = next((e.spare for e in self.experiments if e.spare), {})
             experiment.run(self._cells)
         return experiment.samples
 
@@ -310,7 +281,7 @@ class Problem(Term):
         m : (n,) array, optional
         """
         self._move(self.m0 if m is None else m)
-        return joined([r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names)
+        return datasets.joined([r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names)
 
     def born(self, dm, m=None):
         """Return by how much the data change with the parameters, to first order, as one vector:
@@ -322,7 +293,7 @@ class Problem(Term):
         m : (n,) array, optional
             Where; by default the current one, or the start.
         """
-        dm = checks.finite(dm, self.shape, "dm", "give changes of all of problem.m0")
+        dm = finite(dm, self.shape, "dm", "give changes of all of problem.m0")
         self._at(m)
         changes = self.parameters.changes(self._m, dm)
         parts = []
@@ -341,17 +312,11 @@ class Problem(Term):
             As `born` returns it.
         m : (n,) array, optional
         """
-        rows = sum(int(np.prod(s)) for r in self.recordings for s in r.shapes.values())
-        residual = checks.finite(residual, (rows,), "residual", "give it as problem.born returns it")
+        residual = finite(residual, (self._rows,), "residual", "give it as problem.born returns it")
         self._at(m)
-        at, total = 0, None
-        for n, recording in enumerate(self.recordings):
-            derivatives = {}
-            for name, shape in recording.shapes.items():
-                count = int(np.prod(shape))
-                derivatives[name] = residual[at : at + count].reshape(shape)
-                at += count
-            total = added(total, self._adjoint(n, recording.transpose(derivatives)))
+        total = None
+        for n, arrays in enumerate(self._by_variable(residual)):
+            total = added(total, self._adjoint(n, self.recordings[n].transpose(arrays)))
         return self.parameters.gradient(self._m, total)
 
     def hvp(self, dm, m=None):
@@ -362,13 +327,10 @@ class Problem(Term):
         dm : (n,) array
         m : (n,) array, optional
         """
-        change, at = self.born(dm, m), 0
-        for n, recording in enumerate(self.recordings):
-            for name, shape in recording.shapes.items():
-                count = int(np.prod(shape))
-                weight = np.broadcast_to(self.weights[n].get(name, 1.0), shape).ravel()
-                change[at : at + count] *= recording.interval * weight**2
-                at += count
+        change = self.born(dm, m)
+        for n, arrays in enumerate(self._by_variable(change)):
+            for name, values in arrays.items():
+                values *= self.recordings[n].interval * self.weights[n].get(name, 1.0) ** 2
         return self.adjoint(change, m)
 
     def operator(self, m=None):
@@ -383,13 +345,28 @@ class Problem(Term):
 
         self._at(m)
         here = self._m.copy()
-        rows = sum(int(np.prod(s)) for r in self.recordings for s in r.shapes.values())
         return LinearOperator(
-            (rows, len(here)),
+            (self._rows, len(here)),
             matvec=lambda dm: self.born(dm.ravel(), here),
             rmatvec=lambda residual: self.adjoint(residual, here),
             dtype=float,
         )
+
+    @property
+    def _rows(self):
+        """Number of the data of all runs."""
+        return sum(math.prod(shape) for recording in self.recordings for shape in recording.shapes.values())
+
+    def _by_variable(self, vector):
+        """Return a vector of data as arrays by variable, views, of each run: list of dict."""
+        at, out = 0, []
+        for recording in self.recordings:
+            arrays = {}
+            for name, shape in recording.shapes.items():
+                arrays[name] = vector[at : at + math.prod(shape)].reshape(shape)
+                at += math.prod(shape)
+            out.append(arrays)
+        return out
 
     def _at(self, m):
         """Make a vector of parameters the current one: the one given, the last one, the start."""
@@ -418,8 +395,75 @@ def shots_of(scenario):
         return {"": scenario}
     from craton.shots.survey import prepare
 
-    fibres = [n for n, entry in enumerate(scenario.receivers) if hasattr(entry, "das")]
+    fibres = [n for n, entry in enumerate(scenario.receivers) if entry.where == "das"]
     if fibres:
         words = "gradients of several shots know no fibres"
         raise ScenarioError([Fault(f"receivers.{fibres[0]}.das", words, "take one shot at a time")])
     return {shot.name: shot.scenario for shot in prepare(scenario).shots}
+
+
+def gradient(scenario, observed, misfit="l2", **options):
+    """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    observed : xarray.Dataset
+    misfit : str or callable
+        See `craton.Problem`.
+    **options
+        parameters, weights, device, every, memory, on, storage, ranks, comm, sums: see `craton.Problem`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``vp``, ``vs``, ``rho`` (or the parameters asked for) over (z, y, x), in the plane (z, x):
+        the derivative of the misfit by the value of one cell, or of one point of the model file;
+        ``illumination``, the integral of squared accelerations of the forward wavefield, (m/s2)2 s,
+        of the cells (left out on a model file). Of spectral elements all this over (element, node),
+        with ``volume``, m3, by which kernels are divided. Attribute ``misfit``. Adjoint
+        sources, the derivative by the data, under ``adjoint_velocity`` and the like.
+
+    Raises
+    ------
+    ScenarioError, ResourceError, ComputationError
+        See `craton.Problem`.
+    """
+    problem = Problem(scenario, observed, misfit, **options)
+    problem.check_observed()
+    problem._move(problem.m0)
+    total, light, value, sources = None, None, 0.0, []
+    for n, recording in enumerate(problem.recordings):
+        more, derivatives = problem._compared(n)
+        samples = problem.experiments[n].samples
+        sources.append(adjoint_sources(recording.dataset(samples), derivatives))
+        back = problem.experiments[n].adjoint(recording.transpose(derivatives), illumination=True)
+        total, value = added(total, back["cells"]), value + more
+        shots = back.pop("illumination")  # in the plane one behind the other along y
+        if problem.grid.planar and shots.shape[1] > 1:
+            shots = shots.sum(1, keepdims=True)
+        light = added(light, [shots])
+    parameters, on_model = problem.parameters, options.get("on") == "model"
+    values = np.reshape(parameters.gradient(problem._m, total), problem.shape)
+    refuse_infinite(values, "the gradient")
+    named = dict(zip(parameters.names, values))
+    out = datasets.on_grid(parameters.axes, named, None if on_model else light[0], derivative=True)
+    out.attrs["misfit"] = value
+    if "node" in out.dims:
+        about = {"units": "m3", "long_name": "volume of a node of an element"}
+        out["volume"] = (out[parameters.names[0]].dims, problem.grid.volumes, about)
+    return out.merge(datasets.joined(sources, problem.names), combine_attrs="override")
+
+
+def adjoint_sources(data, derivatives):
+    """Return the derivative of the misfit by the data of a run as a dataset, from arrays by variable."""
+    named = {}
+    for name, values in derivatives.items():
+        named[f"adjoint_{name}"] = data[name].copy(data=values).where(data[name].notnull())
+        named[f"adjoint_{name}"].attrs = {
+            "long_name": f"derivative of the misfit by {name}",
+            "units": f"1/({data[name].attrs.get('units', '')})",
+        }
+    # of receivers and of cells: positions have the same names
+    positions = {axis: f"receiver_{axis}" for axis in "xyz" if axis in data.coords}
+    return data.assign(named)[list(named)].rename(positions)

@@ -1,30 +1,21 @@
-"""What a gradient keeps of the forward run, and why: increments of all steps, checkpoints, or the
-field beside absorbing layers from which the steps are taken back.
+"""What a gradient stores of the forward run, and why: increments of all steps, checkpoints, or the field beside absorbing
+layers from which the steps are taken back.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from craton.backends.base import Machine
-from craton.comm import agreed
-from craton.comm.local import Alone
-from craton.comm.placement import place
-from craton.conventions import GRADIENT_STORAGES, GRADIENT_SUMS
+from craton.backends.cpu import CPU
+from craton.conventions import GRADIENT_STORAGES
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.inverse.checks import choice
-from craton.inverse.division import Division, ElementDivision
-from craton.inverse.elements import ElementExperiment
-from craton.inverse.elements_replayed import ReplayedElements
-from craton.inverse.experiment import SHARE, Experiment, slots_for
-from craton.inverse.reversal import Reversed
-from craton.inverse.ring import BLOCKS
-from craton.text import megabytes
+from craton.inverse.experiment import BLOCKS
+from craton.text import choice, megabytes
 
-STORAGES = GRADIENT_STORAGES
-SURELY = 2  # times the arrays of the whole grid, that programs do not take
+SHARE = 0.6  # of the free memory, that what is stored may take
 RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
 # of a gradient, L2, relative: by boundaries in 16 bits, by reals (tests/inverse/test_gradient_storage.py)
 ERRORS = {16: 1e-4, 32: 1e-5, 64: 1e-12}
@@ -37,7 +28,7 @@ class Storage:
     Parameters
     ----------
     kind : str
-        Of `STORAGES`, but "auto".
+        Of `GRADIENT_STORAGES`, but "auto".
     slots : int
         Steps that the machine holds at a time.
     machine, host : int
@@ -61,27 +52,26 @@ class Storage:
     by_parameters: bool = False
     reason_of_sums: str = ""
 
-    def lines(self, linear, every):
-        """Return what is to be told of it, before anything runs: (label, text) rows.
-
-        Parameters
-        ----------
-        linear : object
-            What `Method.linearised` returns.
-        every : int
-        """
-        bits = self.margin.bits if self.margin else width(linear.d)
-        runs = linear.traffic(self.kind, every, self.by_parameters)
-        waiting = ", pinned: it comes and goes while steps run" if self.margin and self.host else ""
-        rows = [
+    def rows(self, every):
+        """Return what is to be told of it, before anything runs: (label, text) rows."""
+        waiting = ": it comes and goes while steps run" if self.host and self.kind != "checkpoints" else ""
+        return [
             ("storage", f"{self.kind}, every {every}: {self.reason}"),
             ("on the machine", megabytes(self.machine)),
             ("in the host's memory", megabytes(self.host) + waiting),
+        ]
+
+    def rows_on_grid(self, linear, every):
+        """Return `rows`, and what gradients of finite differences cost and how exact they are; `linear`: what
+        `Method.linearised` returns.
+        """
+        bits = self.margin.bits if self.margin else width(linear.d)
+        runs = linear.traffic(self.kind, every, self.by_parameters)
+        error = f"about 1e{round(math.log10(ERRORS[bits]))}" + (", and that of every > 1" if every > 1 else "")
+        rows = [
+            *self.rows(every),
             ("cost by traffic", f"{runs:.2f} forward runs for misfit and gradient"),
-            (
-                "error of the gradient",
-                f"about 1e{round(math.log10(ERRORS[bits]))}" + (", and that of every > 1" if every > 1 else ""),
-            ),
+            ("error of the gradient", error),
         ]
         if not self.margin:
             return rows
@@ -102,157 +92,56 @@ class Storage:
         )
 
 
-def experiment(linear, machine, every=1, memory=None, storage="auto", sums="auto", comm=None, everywhere=True):
-    """Return the run of a linearised scenario with a storage that fits.
-
-    Parameters
-    ----------
-    linear : object
-        What `Method.linearised` returns.
-    machine : Machine
-    every : int
-    memory : float, optional
-        Bytes of the machine for what is kept; by default 0.6 of what is free.
-    storage : str
-        Of `STORAGES`.
-    sums : str
-        Of `GRADIENT_SUMS`.
-    comm : Comm, optional
-        Ranks that share it, all of which must ask.
-    everywhere : bool
-        See `Division`.
+def choose(linear, machine: Machine, every, memory, asked):
+    """Return the `Storage` of a linearised scenario on a grid in some bytes of memory of all ranks.
 
     Raises
     ------
     ScenarioError
-        Steps of this scenario cannot be taken back, or not with such sums, or several ranks cannot
-        share it.
+        There is no storage `asked`, or steps of this scenario cannot be taken back; `every` is beyond the run.
     ResourceError
         It does not fit.
     """
-    comm = comm or Alone()
-    if hasattr(linear, "ends"):
-        memory = memory_of_all(machine, memory, comm) / comm.size
-        refuse_sums(sums, "auto", "spectral elements have one sum for each parameter anyway")
-        return of_elements(linear, machine, every, memory, storage, comm, everywhere)
-    many = "several ranks share a run" if comm.size > 1 else ""
-    why = linear.sums_need_fields() or many
-    refuse_sums(sums, storage, why)
-    chosen = choose(linear, machine, every, memory_of_all(machine, memory, comm), storage)
-    bits = chosen.margin.bits if chosen.margin else 0
-    with agreed(comm):
-        partition = linear.partition(comm.size, bits) if comm.size > 1 else ()
-    division = Division(comm, partition, everywhere)
-    if not chosen.margin:
-        return Experiment(linear, machine, every, chosen, division)
-    chosen = with_sums(linear, machine, every, chosen, sums, why)
-    if chosen.by_parameters:  # asked for where memory is short
-        linear = linear.in_packed_rows()
-        chosen = replace(chosen, margin=linear.margin(bits))
-    return Reversed(linear, machine, every, chosen, division)
-
-
-def refuse_sums(sums, storage, why):
-    """Refuse sums that there are not, and those of parameters where `why` says that, or a storage
-    from which no steps are taken back.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    if sums not in GRADIENT_SUMS:
-        words, remedy = f"there are no sums {sums!r}", choice(sums, GRADIENT_SUMS)
-        raise ScenarioError([Problem("sums", words, remedy)])
-    if storage in ("increments", "checkpoints"):
-        why = why or f'storage "{storage}" takes no steps back'
-    if sums == "parameters" and why:
-        words = f"sums cannot be those of parameters: {why}"
-        raise ScenarioError([Problem("sums", words, 'use sums "auto"')])
-
-
-def with_sums(linear, machine, every, chosen, sums, why):
-    """Return a `Storage` of boundaries with the sums that were asked for, or that fit.
-
-    Parameters
-    ----------
-    linear, machine, every
-        See `experiment`.
-    chosen : Storage
-    sums : str
-        Of `GRADIENT_SUMS`.
-    why : str
-        Why sums have to be those of fields, or "".
-    """
-    if sums != "auto":
-        return replace(chosen, by_parameters=sums == "parameters", reason_of_sums="asked for")
-    if why:
-        return replace(chosen, reason_of_sums=why)
-    free = machine.memory()[0] - chosen.machine
-    if SURELY * linear.least_bytes() <= free:
-        return chosen
-    if Reversed(linear, machine, every, chosen).program_bytes() <= free:
-        return chosen
-    return replace(chosen, by_parameters=True, reason_of_sums="those of fields do not fit")
-
-
-def memory_of_all(machine, memory, comm):
-    """Return the bytes that all ranks have for what is kept; every rank must ask."""
-    if memory is None:
-        memory = SHARE * machine.memory()[0]
-        if machine.shares_host_memory:
-            memory /= place(comm).ranks
-    return comm.size * min(comm.gather(memory))
-
-
-def of_elements(linear, machine, every, memory, storage, comm, everywhere):
-    """Return the run of spectral elements, whose field is marched back where that is possible."""
-    if storage not in ("auto", "boundaries", "checkpoints"):
-        words = f"{storage!r} is not for spectral elements"
-        remedy = 'use "auto", "boundaries" or "checkpoints"'
-        raise ScenarioError([Problem("storage", words, remedy)])
-    why = linear.irreversible()
-    if why and storage == "boundaries":
-        words = f"the steps of this scenario cannot be taken back: {why}"
-        raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
-    division = ElementDivision(linear, comm, everywhere)
-    if why or storage == "checkpoints":
-        return ReplayedElements(linear, machine, every, memory, division, why or "asked for")
-    return ElementExperiment(linear, machine, every, memory, division)
-
-
-def choose(linear, machine: Machine, every, memory, storage):
-    """Return the `Storage` of a linearised scenario in some bytes of memory; see `experiment`."""
     d = linear.d
-    if storage not in STORAGES:
-        words = f"there is no storage {storage!r}"
-        raise ScenarioError([Problem("storage", words, choice(storage, STORAGES))])
+    if asked not in GRADIENT_STORAGES:
+        raise ScenarioError([Problem("storage", f"there is no storage {asked!r}", choice(asked, GRADIENT_STORAGES))])
     if every > d.steps:
         words = f"every {every:,} steps, and the run has {d.steps:,}"
         raise ScenarioError([Problem("every", words, "use 1, or some steps of the shortest period")])
-    whole = of_increments(d, every)
-    if storage == "increments" or (storage == "auto" and whole.machine <= memory):
-        if whole.machine > memory:
+    count = math.ceil(d.steps / every)
+    slot, variables = (n * math.prod(d.shape) * width(d) // 8 for n in (len(d.fields), d.memory_variables))
+    if asked == "increments" or (asked == "auto" and count * slot <= memory):
+        if count * slot > memory:
             raise ResourceError(
-                f"increments of {whole.slots:,} steps need {whole.machine / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are "
-                'at hand: use storage "auto", or a larger every'
+                f"increments of {count:,} steps need {count * slot / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are at hand: "
+                'use storage "auto", or a larger every'
             )
-        return replace(whole, reason="increments of all steps fit")
+        return Storage("increments", count, count * slot, reason="increments of all steps fit")
+    why = irreversible(linear, asked)
+    if asked.startswith("boundaries"):
+        return placed(linear, machine, memory, 16 if asked.endswith("16") else width(d), "asked for")
+    if asked == "auto" and not why:
+        for bits, reason in (
+            (width(d), "increments of all steps do not fit"),
+            (16, "neither these fit, nor whole boundaries"),
+        ):
+            try:
+                return placed(linear, machine, memory, bits, reason)
+            except ResourceError:
+                continue
+    state = 2 * (slot + variables)
+    slots = slots_for(count, slot, state, memory)
+    reason = f"the steps cannot be taken back ({why})" if why else "nothing else fits"
+    return Storage("checkpoints", slots, slots * slot, math.ceil(count / slots) * state, reason)
+
+
+def irreversible(linear, asked):
+    """Return why steps cannot be taken back, or ""; refuse that where boundaries are asked for."""
     why = linear.irreversible()
-    if storage.startswith("boundaries"):
-        if why:
-            words = f"the steps of this scenario cannot be taken back: {why}"
-            raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
-        return placed(linear, machine, memory, 16 if storage.endswith("16") else width(d), "asked for")
-    if storage == "auto" and not why:
-        try:
-            return placed(linear, machine, memory, width(d), "increments of all steps do not fit")
-        except ResourceError:
-            pass
-        try:
-            return placed(linear, machine, memory, 16, "neither these fit, nor whole boundaries")
-        except ResourceError:
-            pass
-    return of_checkpoints(d, every, memory, why)
+    if why and asked.startswith("boundaries"):
+        words = f"the steps of this scenario cannot be taken back: {why}"
+        raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
+    return why
 
 
 def width(d):
@@ -260,34 +149,8 @@ def width(d):
     return 8 * np.dtype(d.precision).itemsize
 
 
-def of_increments(d, every):
-    """Storage of the increments of all steps."""
-    slots = math.ceil(d.steps / every)
-    return Storage("increments", slots, slots * step_bytes(d))
-
-
-def step_bytes(d):
-    """Bytes of the increments of a step."""
-    return len(d.fields) * math.prod(d.shape) * np.dtype(d.precision).itemsize
-
-
-def variable_bytes(d):
-    """Bytes of the memory variables of attenuation."""
-    return d.memory_variables * math.prod(d.shape) * np.dtype(d.precision).itemsize
-
-
-def of_checkpoints(d, every, memory, why):
-    """Storage of checkpoints in the host's memory and of one segment of increments."""
-    count, slot = math.ceil(d.steps / every), step_bytes(d)
-    state = 2 * (slot + variable_bytes(d))
-    slots = slots_for(count, slot, state, memory, every)
-    states = math.ceil(count / slots) * state
-    reason = f"the steps cannot be taken back ({why})" if why else "nothing else fits"
-    return Storage("checkpoints", slots, slots * slot, states, reason)
-
-
 def placed(linear, machine, memory, bits, reason):
-    """Storage of boundaries: on the machine, or in the memory of its host.
+    """Return the `Storage` of boundaries: on the machine, or in the memory of its host.
 
     Raises
     ------
@@ -298,8 +161,6 @@ def placed(linear, machine, memory, bits, reason):
     total = d.steps * margin.row_bytes
     if total <= memory:
         return Storage(kind, d.steps, total, 0, reason, margin)
-    from craton.backends.cpu import CPU
-
     if not machine.shares_host_memory and total <= SHARE * CPU().memory()[0]:
         slots = BLOCKS * max(1, int(RING_SHARE * memory // (BLOCKS * margin.row_bytes)))
         more = f"{reason}; boundaries wait in the memory of the host"
@@ -308,3 +169,77 @@ def placed(linear, machine, memory, bits, reason):
         f"boundaries of {d.steps:,} steps need {total / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are at hand: "
         'use storage "boundaries-16" or "checkpoints", a larger domain.spacing, or more memory'
     )
+
+
+def of_elements(linear, kept_bytes, memory, asked):
+    """Return the `Storage` of spectral elements, whose field is marched back where that is possible.
+
+    Parameters
+    ----------
+    linear : object
+        What `Method.linearised` returns.
+    kept_bytes : callable
+        Bytes of a step and of a checkpoint, the most of a rank and of all ranks, (2, 2), where steps are replayed or not.
+    memory : float
+        Bytes of a rank.
+    asked : str
+
+    Raises
+    ------
+    ScenarioError
+        No such storage.
+    ResourceError
+        It does not fit.
+    """
+    if asked not in ("auto", "boundaries", "checkpoints"):
+        words = f"{asked!r} is not for spectral elements"
+        raise ScenarioError([Problem("storage", words, 'use "auto", "boundaries" or "checkpoints"')])
+    why, steps = irreversible(linear, asked), linear.d.steps
+    if why or asked == "checkpoints":
+        (step, state), (of_all, states) = kept_bytes(True)
+        slots = slots_for(steps, step, state, memory)
+        count = math.ceil(steps / slots)
+        again = "of all steps" if count == 1 else f"of {count} segments, which run again from checkpoints"
+        reason = f"the field at all points, {again} ({why or 'asked for'})"
+        return Storage("checkpoints", slots, of_all * slots, count * states if count > 1 else 0, reason)
+    (step, _), (of_all, _) = kept_bytes(False)
+    reason = "the field is marched back with the velocities of absorbing points"
+    if steps * step <= memory:
+        return Storage("boundaries", steps, of_all * steps, 0, reason)
+    slots = BLOCKS * int(memory // (BLOCKS * step))
+    if not slots:
+        raise ResourceError(
+            f"the gradient needs {BLOCKS * step / 2**20:.4g} MiB for the absorbing points of a step and its neighbours, "
+            f"{memory / 2**20:.4g} MiB are at hand: use more memory"
+        )
+    return Storage("boundaries", slots, of_all * slots, of_all * steps, reason)
+
+
+def slots_for(count, slot, state, memory):
+    """Return how many steps to store at a time: all, or so many that they and the checkpoints of
+    the segments fit.
+
+    Parameters
+    ----------
+    count : int
+        Steps to be stored.
+    slot, state : int
+        Bytes of one of them and of a checkpoint.
+    memory : float
+        Bytes at hand.
+
+    Raises
+    ------
+    ResourceError
+        Not even checkpoints fit.
+    """
+    if count * slot <= memory:
+        return count
+    best = max(1, min(count, round(math.sqrt(count * state / slot))))
+    needed = best * slot + math.ceil(count / best) * state
+    if needed > memory:
+        raise ResourceError(
+            f"the gradient needs {needed / 2**30:.2f} GiB for increments and checkpoints, {memory / 2**30:.2f} GiB "
+            "are at hand: use a larger domain.spacing, float32, or more memory"
+        )
+    return best

@@ -10,17 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.backends import backend
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.errors import Problem as Fault
-from craton.inverse import host_memory
 from craton.inverse.data import matched
 from craton.inverse.datasets import on_grid
-from craton.inverse.maps import gradient
-from craton.inverse.parameters import UNITS
-from craton.inverse.problem import Problem
-from craton.inverse.storage import experiment
-from craton.inverse.team import TeamExperiment
+from craton.inverse.options import Options, rows_of
+from craton.inverse.problem import Problem, gradient
 from craton.io import netcdf
 from craton.io.contents import FileError, warnings_of_libraries
 from craton.output.inspection import named_damage
@@ -116,8 +111,7 @@ class GradientSurvey(Survey):
     def _sample(self):
         """Return a dataset as that of each shot."""
         blank = np.zeros(self.shape, np.float32)
-        units = {name: f"1/({UNITS[name]})" for name in self.settings.parameters}
-        return on_grid(self.axes, dict.fromkeys(units, blank), blank, units)
+        return on_grid(self.axes, dict.fromkeys(self.settings.parameters, blank), blank, derivative=True)
 
     def conclude(self, out):
         """Write the sum over the shots to OUT/gradient.zarr; see `write_sum`."""
@@ -217,15 +211,14 @@ def prepare(scenario, ranks=1, planned=False):
         axes=first.parameters.axes,
         shape=first.shape[1:],
         checksum=checksum,
-        increments=increments_of(first.experiments[0]),
+        increments=increments_of(first.experiments[0].storage),
         linear=first.experiments[0].linear,
     )
 
 
-def increments_of(experiment):
-    """Return the bytes of the increments of all steps of a run; 0 where something else is kept."""
-    storage = getattr(experiment, "storage", None)
-    return storage.machine if getattr(storage, "kind", "") == "increments" else 0
+def increments_of(storage):
+    """Return the bytes of the increments of all steps of a run; 0 where something else is stored."""
+    return storage.machine if storage.kind == "increments" else 0
 
 
 @contextmanager
@@ -507,13 +500,10 @@ def rows_of_storage(survey, ranks=1):
         That share a shot.
     """
     settings, run = survey.settings, survey.shots[0].scenario.run
-    options = (settings.every, None, settings.storage, settings.sums)
     try:
-        if ranks > 1:
-            shared = TeamExperiment(survey.linear, run.device, ranks, run.threads, options)
-        else:
-            chosen = backend(run.device, threads=run.threads)
-            shared = experiment(survey.linear, chosen, *options)
-        return [*shared.lines(), host_memory.row(shared, tuple(settings.parameters))]
+        options = Options(
+            run.device, run.threads, settings.every, storage=settings.storage, sums=settings.sums, ranks=ranks
+        )
+        return rows_of(*options.experiments([survey.linear]), settings.parameters)
     except CratonError as error:
         return [("storage", f"not on this computer: {error}")]

@@ -124,6 +124,8 @@ class Linearised:
         words = "what Backus averages of the layers add to isotropic moduli is held"
         return [("planes that interfaces cut", f"{len(planes)}: {words}")]
 
+    ends = None  # steps back begin with the fields themselves
+
     # --- steps taken back, see reversal.py ----------------------------------------------------
 
     def irreversible(self):

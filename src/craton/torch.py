@@ -10,7 +10,7 @@ from craton.errors import Problem as Fault
 from craton.errors import ResourceError, ScenarioError
 
 
-def layer(scenario, parameters=("vp", "vs", "rho"), device=None, every=1, memory=None):
+def layer(scenario, parameters=("vp", "vs", "rho"), **options):
     """Return a function from parameters to data, both tensors of PyTorch, through which gradients go
     back.
 
@@ -24,8 +24,8 @@ def layer(scenario, parameters=("vp", "vs", "rho"), device=None, every=1, memory
         One shot or many.
     parameters : sequence of str
         Of one set: see `craton.Problem`. The others stay those of the scenario.
-    device, every, memory
-        See `craton.Problem`: of craton's run, wherever the tensors are.
+    **options
+        device, every, memory, on, storage, ranks, comm, sums: see `craton.Problem`; of craton's run, wherever the tensors are.
 
     Returns
     -------
@@ -38,10 +38,13 @@ def layer(scenario, parameters=("vp", "vs", "rho"), device=None, every=1, memory
     ScenarioError
         See `craton.Problem`.
     """
-    needed()
+    try:
+        import_module("torch")
+    except ImportError as error:
+        raise ResourceError("craton.torch needs PyTorch; install it with: pip install 'craton[torch]'") from error
     from craton.inverse.problem import Problem
 
-    return Layer(Problem(scenario, None, "l2", parameters, None, device, every, memory))
+    return Layer(Problem(scenario, None, parameters=parameters, **options))
 
 
 class Layer:
@@ -147,14 +150,6 @@ class Layer:
         return np.reshape(self.problem.adjoint(residual, m), self.problem.shape)
 
 
-def needed():
-    """Return the module torch, or refuse to go on without it."""
-    try:
-        return import_module("torch")
-    except ImportError as error:
-        raise ResourceError("craton.torch needs PyTorch; install it with: pip install 'craton[torch]'") from error
-
-
 def on_host(tensor):
     """Return a tensor as an array, without a copy where it is on the host already."""
     return np.from_dlpack(tensor.detach().cpu().contiguous())
@@ -180,11 +175,8 @@ def function():
         def backward(ctx, *slopes):
             arrays = [np.asarray(on_host(slope), float) for slope in slopes]
             back = ctx.layer.transposed(ctx.m, arrays)
-            shapes = [ctx.layer.shape] * len(back)
-            out = [
-                torch.from_dlpack(np.ascontiguousarray(part.reshape(shape))).to(ctx.like)
-                for part, shape in zip(back, shapes)
-            ]
-            return None, *out
+            return None, *(
+                torch.from_dlpack(np.ascontiguousarray(part.reshape(ctx.layer.shape))).to(ctx.like) for part in back
+            )
 
     return Run

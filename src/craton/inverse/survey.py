@@ -1,6 +1,7 @@
 """Gradients of many shots: each shot is a task of a survey; what they leave is summed."""
 
 import hashlib
+import math
 import os
 import shutil
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import numpy as np
 
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.errors import Problem as Fault
-from craton.inverse.data import matched
+from craton.inverse.data import by_shot, matched
 from craton.inverse.datasets import on_grid
 from craton.inverse.options import Options, rows_of
 from craton.inverse.problem import Problem, gradient
@@ -37,25 +38,16 @@ class GradientSurvey(Survey):
     ----------
     settings : Gradient
         The table of the scenario.
-    axes : dict of str to ndarray
-        Coordinates of the cells along x, y, z, m; of elements, those of their nodes.
-    shape : tuple of int
-        Of a parameter.
+    problem : Problem
+        Of the first shot, where memory is no limit.
     checksum : str
         Of the observed data; "" where a plan found none.
-    increments : float
-        Bytes of the increments of all steps of a shot; 0 where no increments are kept.
-    linear : object
-        Of the first shot, what `Method.linearised` returns.
     """
 
     kind: ClassVar[str] = "gradient"  # of craton.output.store.KINDS
     settings: Any = None
-    axes: Any = None
-    shape: tuple = ()
+    problem: Any = None
     checksum: str = ""
-    increments: float = 0
-    linear: Any = None
 
     @property
     def digest(self):
@@ -71,7 +63,7 @@ class GradientSurvey(Survey):
     @property
     def nbytes_kept(self):
         """Bytes of the gradients of all shots, and of their sum."""
-        return (len(self.shots) + 1) * len(self.fields) * int(np.prod(self.shape)) * 4
+        return (len(self.shots) + 1) * len(self.fields) * math.prod(self.problem.shape[1:]) * 4
 
     def lay_out(self, path, about):
         """Make the empty result.zarr: fields over (shot, z, y, x), in the plane (shot, z, x), and
@@ -89,7 +81,8 @@ class GradientSurvey(Survey):
         from craton.output.arrays import ZARR_FORMAT, consolidate, packed
         from craton.output.shots import add_quantity
 
-        sample = self._sample()
+        blank = np.zeros(self.problem.shape[1:], np.float32)
+        sample = self._on_grid(dict.fromkeys(self.fields, blank))
         origin, of_shots = on_earth(self.shots)
         names = ("shot", np.array([s.name for s in self.shots], dtype=str))
         coordinates = {name: sample.coords[name] for name in sample.coords}
@@ -108,14 +101,92 @@ class GradientSurvey(Survey):
             add_quantity(group, name, (len(self.shots), *variable.shape), variable, dims, "")
         consolidate(path)
 
-    def _sample(self):
-        """Return a dataset as that of each shot."""
-        blank = np.zeros(self.shape, np.float32)
-        return on_grid(self.axes, dict.fromkeys(self.settings.parameters, blank), blank, derivative=True)
+    def _on_grid(self, fields):
+        """Return `fields` of all cells as a dataset."""
+        by_parameters = {name: fields[name] for name in self.settings.parameters}
+        return on_grid(self.problem.parameters.axes, by_parameters, fields["illumination"], derivative=True)
 
     def conclude(self, out):
-        """Write the sum over the shots to OUT/gradient.zarr; see `write_sum`."""
-        write_sum(out, self)
+        """Write the sum of what all shots left to OUT/gradient.zarr, in place of an earlier one; a
+        kill at any moment leaves the old one, none, or the new one, whole.
+
+        Parameters
+        ----------
+        out : Path
+            Folder of the survey.
+
+        Raises
+        ------
+        ResourceError
+            What a shot left is damaged, or nothing can be written.
+        """
+        from craton.output.arrays import packed
+
+        total, aside = self._summed(out), out / f".{RESULT}"
+        encoding = {name: packed() for name in total.variables}
+        try:
+            for old in (aside, out / RESULT):
+                shutil.rmtree(old, ignore_errors=True)
+            total.to_zarr(aside, mode="w", encoding=encoding, zarr_format=2, consolidated=True)
+            aside.rename(out / RESULT)
+        except OSError as error:
+            words = f"could not write {out / RESULT}: {error.strerror or error}"
+            raise ResourceError(words) from error
+
+    def _summed(self, out):
+        """Return the sum of what all shots left, in their order: xarray.Dataset."""
+        import xarray as xr
+
+        self._refuse_damage(out / "result.zarr")
+        with xr.open_zarr(out / "result.zarr", chunks=None) as shots:
+            fields = {
+                name: sum(shots[name][n].values.astype(float) for n in range(len(self.shots))) for name in self.fields
+            }
+            misfit = shots["misfit"].load()
+        total = self._on_grid(fields).assign(misfit=misfit)
+        return total.assign_attrs(title=self.title, misfit=float(misfit.sum()))
+
+    def _refuse_damage(self, path):
+        """Refuse to sum a store that is not as the shots wrote it, with the files to be removed, so that their shot is computed
+        again.
+        """
+        from craton.integrity import Damaged
+        from craton.output.inspection import inspect_store
+
+        for damage in inspect_store(path)[0]:
+            number = damage.path.name.partition(".")[0]
+            remedy = "add --force to compute all shots anew"
+            if damage.path.parent.name in (*self.fields, "misfit") and number.isdecimal():
+                name = self.shots[int(number)].name
+                files = ", ".join(f"{field}/{number}.*" for field in self.fields)
+                remedy = f'remove {files} there and go on: shot "{name}" is computed again'
+            raise Damaged(damage.path, damage.reason, remedy)
+
+    def rows(self):
+        """Return what the gradients of all shots cost and leave, as (label, text) rows."""
+        settings, storage, increments = self.settings, self.problem.experiments[0].storage, ""
+        if storage.kind == "increments":
+            increments = f"; increments of all steps take {megabytes(storage.machine)} for each shot"
+        missing = "" if self.checksum else ", which is not there yet"
+        return [
+            ("misfit", f"{settings.misfit}, with {settings.observed}{missing}"),
+            ("parameters", ", ".join(settings.parameters)),
+            ("storage", settings.storage + increments),
+            ("every", f"{settings.every} steps" if settings.every > 1 else "each step, exact"),
+            ("runs", f"{len(self.shots)}, each forward and back: some four plain runs; see docs/gradients.md"),
+            ("on disk", f"{megabytes(self.nbytes_kept)}"),
+        ]
+
+    def rows_of_storage(self, ranks):
+        """Return what the run of a shot that `ranks` share stores on this computer, and what that costs, as rows."""
+        settings, run = self.settings, self.shots[0].scenario.run
+        try:
+            options = Options(
+                run.device, run.threads, settings.every, storage=settings.storage, sums=settings.sums, ranks=ranks
+            )
+            return rows_of(*options.experiments([self.problem.experiments[0].linear]), settings.parameters)
+        except CratonError as error:
+            return [("storage", f"not on this computer: {error}")]
 
     def task(self, number, zarr, versions, start, ranks):
         """Return the task of a shot; parameters as of `craton.shots.task.Task`."""
@@ -162,7 +233,7 @@ class GradientTask(Task):
         from craton.scenario import loads
 
         with opened(self.observed) as data:
-            observed = of_shot(data, self.name).load()
+            observed = by_shot(data, [self.name], "gradient.observed")[0].load()
         out = gradient(loads(self.text), observed, **self.options, ranks=self.ranks)
         group = zarr.open_group(self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name in (*self.options["parameters"], "illumination"):
@@ -201,24 +272,7 @@ def prepare(scenario, ranks=1, planned=False):
         with opened(settings.observed) as data:
             refuse_changed(Path(settings.observed).parent, Path(settings.observed).name)
             checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
-    return GradientSurvey(
-        survey.title,
-        survey.shots,
-        survey.planned,
-        survey.times,
-        survey.scenarios,
-        settings=settings,
-        axes=first.parameters.axes,
-        shape=first.shape[1:],
-        checksum=checksum,
-        increments=increments_of(first.experiments[0].storage),
-        linear=first.experiments[0].linear,
-    )
-
-
-def increments_of(storage):
-    """Return the bytes of the increments of all steps of a run; 0 where something else is stored."""
-    return storage.machine if storage.kind == "increments" else 0
+    return GradientSurvey(**vars(survey), settings=settings, problem=first, checksum=checksum)
 
 
 @contextmanager
@@ -244,28 +298,6 @@ def opened(path):
         raise ScenarioError([fault]) from error
 
 
-def of_shot(data, name):
-    """Return the data of a shot; all where there is no dimension of shots.
-
-    Parameters
-    ----------
-    data : xarray.Dataset
-    name : str
-
-    Raises
-    ------
-    ScenarioError
-        There is no such shot.
-    """
-    if "shot" not in data.dims:
-        return data
-    names = list(map(str, data["shot"].values))
-    if name not in names:
-        words = f'there is no shot "{name}"; there are {", ".join(names[:5])}'
-        raise ScenarioError([Fault("gradient.observed", words, "give the data of all shots")])
-    return data.isel(shot=names.index(name), drop=True)
-
-
 def checked(data, names, blank):
     """Refuse observed data that do not fit some shot; return their checksum.
 
@@ -278,14 +310,9 @@ def checked(data, names, blank):
         As a shot would record it.
     """
     problems, digest = [], hashlib.sha256()
-    if "shot" not in data.dims and len(names) > 1:
-        words = f"has no dimension shot, the scenario has {len(names)} shots"
-        problems.append(Fault("gradient.observed", words, "give the data of all shots"))
-        names = []
-    for name in names:
+    for name, recorded in zip(names, by_shot(data, names, "gradient.observed")):
         try:
-            recorded = of_shot(data, name).load()
-            arrays = matched(recorded, blank, "gradient.observed")
+            arrays = matched(recorded.load(), blank, "gradient.observed")
         except ScenarioError as error:
             problems += [replace(p, message=f'shot "{name}": {p.message}') for p in error.problems]
             continue
@@ -325,93 +352,9 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
     return xr.open_zarr(Path(outcome.out) / RESULT, chunks=None)
 
 
-def write_sum(out, survey):
-    """Write the sum of what all shots left to OUT/gradient.zarr, in place of an earlier one; a
-    kill at any moment leaves the old one, none, or the new one, whole.
-
-    Parameters
-    ----------
-    out : Path
-        Folder of the survey.
-    survey : GradientSurvey
-
-    Raises
-    ------
-    ResourceError
-        What a shot left is damaged, or nothing can be written.
-    """
-    from craton.output.arrays import packed
-
-    total, aside = summed(out, survey), out / f".{RESULT}"
-    encoding = {name: packed() for name in total.variables}
-    try:
-        for old in (aside, out / RESULT):
-            shutil.rmtree(old, ignore_errors=True)
-        total.to_zarr(aside, mode="w", encoding=encoding, zarr_format=2, consolidated=True)
-        aside.rename(out / RESULT)
-    except OSError as error:
-        words = f"could not write {out / RESULT}: {error.strerror or error}"
-        raise ResourceError(words) from error
-
-
-def summed(out, survey):
-    """Return the sum of what all shots left, in their order: xarray.Dataset.
-
-    Parameters
-    ----------
-    out : Path
-        Folder of the survey.
-    survey : GradientSurvey
-
-    Raises
-    ------
-    Damaged
-        A file of the shots is not as it was written.
-    """
-    import xarray as xr
-
-    refuse_damage(out / "result.zarr", survey)
-    with xr.open_zarr(out / "result.zarr", chunks=None) as shots:
-        fields = {
-            name: sum(shots[name][n].values.astype(float) for n in range(len(survey.shots))) for name in survey.fields
-        }
-        misfit = shots["misfit"].load()
-    total = survey._sample()
-    total = total.assign({name: total[name].copy(data=v) for name, v in fields.items()})
-    total = total.assign(misfit=misfit)
-    return total.assign_attrs(title=survey.title, misfit=float(misfit.sum()))
-
-
-def refuse_damage(path, survey):
-    """Refuse to sum a store that is not as the shots wrote it.
-
-    Parameters
-    ----------
-    path : Path
-        The store, result.zarr.
-    survey : GradientSurvey
-
-    Raises
-    ------
-    Damaged
-        With the files to be removed, so that their shot is computed again.
-    """
-    from craton.integrity import Damaged
-    from craton.output.inspection import inspect_store
-
-    for damage in inspect_store(path)[0]:
-        number = damage.path.name.partition(".")[0]
-        remedy = "add --force to compute all shots anew"
-        if damage.path.parent.name in (*survey.fields, "misfit") and number.isdecimal():
-            name = survey.shots[int(number)].name
-            files = ", ".join(f"{field}/{number}.*" for field in survey.fields)
-            remedy = f'remove {files} there and go on: shot "{name}" is computed again'
-        raise Damaged(damage.path, damage.reason, remedy)
-
-
 def words(survey):
-    """Return what a gradient costs and leaves, in words, for the header; see `rows_of_all`."""
-    return worded({"Gradient": rows_of_all(survey)})
+    """Return what a gradient costs and leaves, in words, for the header; see `GradientSurvey.rows`."""
+    return worded({"Gradient": survey.rows()})
 
 
 def worded(sections):
@@ -436,7 +379,7 @@ def sections(scenario, ranks=1):
         survey = prepare(scenario, planned=True)
     except ScenarioError as error:
         return {"Gradient": [("not yet", str(error))]}
-    return {"Gradient": rows_of_all(survey), "Gradient of a shot": rows_of_storage(survey, ranks)}
+    return {"Gradient": survey.rows(), "Gradient of a shot": survey.rows_of_storage(ranks)}
 
 
 def plan(scenario, comm=None, reuse=None):
@@ -466,44 +409,3 @@ def plan(scenario, comm=None, reuse=None):
     if getattr(scenario, "gradient", None) is not None:
         planned.notes |= sections(scenario, comm.size if comm is not None else 1)
     return planned
-
-
-def rows_of_all(survey):
-    """Return what the gradients of all shots cost and leave, as (label, text) rows.
-
-    Parameters
-    ----------
-    survey : GradientSurvey
-    """
-    settings, count = survey.settings, len(survey.shots)
-    needed = megabytes(survey.increments) if survey.increments else ""
-    increments = f"; increments of all steps take {needed} for each shot" if needed else ""
-    missing = "" if survey.checksum else ", which is not there yet"
-    return [
-        ("misfit", f"{settings.misfit}, with {settings.observed}{missing}"),
-        ("parameters", ", ".join(settings.parameters)),
-        ("storage", settings.storage + increments),
-        ("every", f"{settings.every} steps" if settings.every > 1 else "each step, exact"),
-        ("runs", f"{count}, each forward and back: some four plain runs; see docs/gradients.md"),
-        ("on disk", f"{megabytes(survey.nbytes_kept)}"),
-    ]
-
-
-def rows_of_storage(survey, ranks=1):
-    """Return what the run of a shot keeps on this computer, and what that costs, as (label, text)
-    rows.
-
-    Parameters
-    ----------
-    survey : GradientSurvey
-    ranks : int
-        That share a shot.
-    """
-    settings, run = survey.settings, survey.shots[0].scenario.run
-    try:
-        options = Options(
-            run.device, run.threads, settings.every, storage=settings.storage, sums=settings.sums, ranks=ranks
-        )
-        return rows_of(*options.experiments([survey.linear]), settings.parameters)
-    except CratonError as error:
-        return [("storage", f"not on this computer: {error}")]

@@ -121,8 +121,7 @@ class Problem(Term):
         self.experiments = options.experiments(linear)
         if memory != np.inf:  # which only plans
             refuse_large(self.experiments[0], names)
-        self._m, self._cells, self._value, self._gradient = None, None, None, None
-        self._derivatives = {}
+        self._m = self._cells = self._value = self._gradient = self._derivative = None
 
     def _try_misfit(self):
         """Refuse a user's misfit that returns something else than a value and a derivative, before
@@ -164,8 +163,16 @@ class Problem(Term):
         """
         self._move(m)
         if self._value is None:
-            # of many runs only the last one is stored: the gradient follows each at once
-            self._evaluate(with_gradient=len(self.experiments) > 1)
+            self.check_observed()
+            value, by_cells, many = 0.0, None, len(self.experiments) > 1
+            for n, recording in enumerate(self.recordings):
+                more, derivatives = self._compared(n)
+                value, self._derivative = value + more, recording.transpose(derivatives)
+                if many:  # only the last run is stored: the gradient follows each at once
+                    by_cells = added(by_cells, self._adjoint(n, self._derivative))
+            if many:
+                self._gradient = self.parameters.gradient(self._m, by_cells)
+            self._value = value
         return self._value
 
     def jac(self, m):
@@ -177,7 +184,7 @@ class Problem(Term):
         """
         self.fun(m)
         if self._gradient is None:
-            by_cells = self._adjoint(0, self._derivatives[0])
+            by_cells = self._adjoint(0, self._derivative)
             self._gradient = self.parameters.gradient(self._m, by_cells)
         refuse_infinite(self._gradient, "the gradient")
         return self._gradient.copy()
@@ -226,23 +233,8 @@ class Problem(Term):
         if wrong := sets.problems(cells, *limits, linear.largest_inverse_q):
             raise ScenarioError(wrong)
         self._m, self._cells, self._value, self._gradient = m, cells, None, None
-        self._derivatives = {}
         for experiment in self.experiments:
             experiment.forget()
-
-    def _evaluate(self, with_gradient=False):
-        """Misfit, its derivative by the samples, and with many runs the gradient."""
-        self.check_observed()
-        value, by_cells = 0.0, None
-        for n, recording in enumerate(self.recordings):
-            more, derivatives = self._compared(n)
-            self._derivatives[n] = recording.transpose(derivatives)
-            value += more
-            if with_gradient:
-                by_cells = added(by_cells, self._adjoint(n, self._derivatives[n]))
-        self._value = value
-        if with_gradient:
-            self._gradient = self.parameters.gradient(self._m, by_cells)
 
     def _compared(self, n):
         """Return the misfit of run n with the current medium, and its derivative by the data: dict by variable."""
@@ -402,17 +394,17 @@ def shots_of(scenario):
     return {shot.name: shot.scenario for shot in prepare(scenario).shots}
 
 
-def gradient(scenario, observed, misfit="l2", **options):
+def gradient(scenario, observed, misfit="l2", parameters=("vp", "vs", "rho"), weights=None, **options):
     """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
 
     Parameters
     ----------
     scenario : Scenario
     observed : xarray.Dataset
-    misfit : str or callable
+    misfit, parameters, weights
         See `craton.Problem`.
     **options
-        parameters, weights, device, every, memory, on, storage, ranks, comm, sums: see `craton.Problem`.
+        device, every, memory, on, storage, ranks, comm, sums: see `craton.Problem`.
 
     Returns
     -------
@@ -429,7 +421,7 @@ def gradient(scenario, observed, misfit="l2", **options):
     ScenarioError, ResourceError, ComputationError
         See `craton.Problem`.
     """
-    problem = Problem(scenario, observed, misfit, **options)
+    problem = Problem(scenario, observed, misfit, parameters, weights, **options)
     problem.check_observed()
     problem._move(problem.m0)
     total, light, value, sources = None, None, 0.0, []
@@ -443,15 +435,14 @@ def gradient(scenario, observed, misfit="l2", **options):
         if problem.grid.planar and shots.shape[1] > 1:
             shots = shots.sum(1, keepdims=True)
         light = added(light, [shots])
-    parameters, on_model = problem.parameters, options.get("on") == "model"
-    values = np.reshape(parameters.gradient(problem._m, total), problem.shape)
+    values = np.reshape(problem.parameters.gradient(problem._m, total), problem.shape)
     refuse_infinite(values, "the gradient")
-    named = dict(zip(parameters.names, values))
-    out = datasets.on_grid(parameters.axes, named, None if on_model else light[0], derivative=True)
+    named, on_model = dict(zip(problem.parameters.names, values)), options.get("on") == "model"
+    out = datasets.on_grid(problem.parameters.axes, named, None if on_model else light[0], derivative=True)
     out.attrs["misfit"] = value
     if "node" in out.dims:
         about = {"units": "m3", "long_name": "volume of a node of an element"}
-        out["volume"] = (out[parameters.names[0]].dims, problem.grid.volumes, about)
+        out["volume"] = (("element", "node"), problem.grid.volumes, about)
     return out.merge(datasets.joined(sources, problem.names), combine_attrs="override")
 
 

@@ -25,9 +25,6 @@ class DirectCopies:
     def wait(self, part):
         """Return at once: copies are done."""
 
-    def done(self):
-        """Do nothing: nothing waits."""
-
 
 class PinnedCopies:
     """Copies between a GPU and pinned memory on a stream of their own."""
@@ -65,6 +62,3 @@ class PinnedCopies:
         """Let work wait for the last copy of a part of the ring."""
         if part in self.copied:
             self.machine.stream.wait_event(self.copied[part])
-
-    def done(self):
-        """Do nothing: copies wait for work where they begin."""

@@ -34,25 +34,24 @@ class Options:
     memory: float | None = None
     storage: str = "auto"
     sums: str = "auto"
-    ranks: int | None = None
+    ranks: int = 1
     comm: Any = None
 
     def __post_init__(self):
-        for key, count in (("every", self.every), ("ranks", 1 if self.ranks is None else self.ranks)):
+        for key, count, noun in (("every", self.every, "steps"), ("ranks", self.ranks, "ranks")):
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                noun = "steps" if key == "every" else "ranks"
                 raise ScenarioError([Problem(key, f"{count!r} is no number of {noun}", "use 1 or more")])
         is_number = isinstance(self.memory, Real) and not isinstance(self.memory, bool)
         if self.memory is not None and not (is_number and self.memory > 0):
             words = f"{self.memory!r} is no number of bytes above 0"
             raise ScenarioError([Problem("memory", words, "use 2e9 for 2 GB, or leave it out")])
-        if self.comm is not None and (self.ranks or 1) > 1:
+        if self.comm is not None and self.ranks > 1:
             words = "ranks are threads of this process, comm has ranks of its own"
             raise ScenarioError([Problem("ranks", words, "give one of them")])
 
     def experiments(self, runs):
         """Return the experiment of each linearised run: list of `Experiment` or `TeamExperiment`."""
-        if (self.ranks or 1) > 1:
+        if self.ranks > 1:
             return [TeamExperiment(linear, self) for linear in runs]
         comm = Alone() if self.comm is None else communicator(self.comm)
         chosen = self.machine(comm)

@@ -87,9 +87,8 @@ class Problem(Term):
         comm=None,
         sums="auto",
     ):
-        options = Options(
-            device or scenario.run.device, scenario.run.threads, every, memory, storage, sums, ranks, comm
-        )
+        run, ranks = scenario.run, 1 if ranks is None else ranks
+        options = Options(device or run.device, run.threads, every, memory, storage, sums, ranks, comm)
         sets.refuse_unknown(parameters)
         if on not in ("grid", "model"):
             raise ScenarioError([Fault("on", f"{on!r} is no place", 'use "grid" or "model"')])

@@ -11,6 +11,7 @@ from craton.comm.halos import connect
 from craton.comm.local import Alone
 from craton.core.plan import STATE
 from craton.errors import ComputationError
+from craton.methods.protocol import Linear
 
 BLOCKS = 3  # of a ring: one that is worked on, one beside it, one that is on its way
 
@@ -21,8 +22,8 @@ class Experiment(ABC):
 
     Parameters
     ----------
-    linear : object
-        What `Method.linearised` returns.
+    linear : Linear
+        The scenario.
     machine : Machine
     every : int
         Every how many steps fields are correlated; 1 is exact.
@@ -40,7 +41,7 @@ class Experiment(ABC):
         What the last run recorded; None without one.
     """
 
-    def __init__(self, linear, machine, every=1, comm=None, everywhere=True):
+    def __init__(self, linear: Linear, machine, every=1, comm=None, everywhere=True):
         self.linear, self.machine, self.every = linear, machine, every
         self.comm, self.everywhere = comm or Alone(), everywhere
         self.steps, self.spare = linear.d.steps, {}

@@ -16,6 +16,7 @@ from craton.inverse import storage as storages
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.grids import ReversedGrid, StoredGrid
 from craton.memory import available
+from craton.methods.protocol import Linear
 from craton.text import choice, megabytes
 
 MEMORY_LIMIT = 2  # times the arrays of the whole grid, that programs do not take
@@ -62,7 +63,7 @@ class Options:
         with agreed(comm):
             return machine(self.device, comm, place(comm), self.threads)
 
-    def experiment(self, linear, machine, comm, everywhere=True):
+    def experiment(self, linear: Linear, machine, comm, everywhere=True):
         """Return the `Experiment` of a linearised scenario on a machine, with a storage that fits; of ranks that share it, all
         must call.
 
@@ -137,13 +138,12 @@ class TeamExperiment:
 
     Parameters
     ----------
-    linear : object
-        What `Method.linearised` returns.
+    linear : Linear
     options : Options
         Memory and threads are those of each rank.
     """
 
-    def __init__(self, linear, options):
+    def __init__(self, linear: Linear, options: Options):
         self.linear, self.options = linear, options
         self._begin()
 

@@ -32,6 +32,59 @@ class BenchCase:
         return self.scenario.title
 
 
+class Linear(Protocol):
+    """A scenario of one run, discretised once, with a medium that may change: what `craton.inverse` asks of every method.
+    Time step, absorbing layers and sources' series stay those of the scenario.
+
+    Attributes
+    ----------
+    d, grid, scenario
+        Discretisation, points of the cells (or nodes), scenario.
+    sources, channels : list
+        Of the run, in its order.
+    cells : tuple of arrays
+        Density and moduli of the scenario's model, of cells or nodes.
+    series : dict
+        What forces and moments inject at each step, (steps, sources) by half step.
+    waves : str
+        ``"acoustic"``, ``"P-SV"``, ``"SH"`` or ``"elastic"``.
+    fastest : float
+        Fastest wave that the time step carries, m/s.
+    largest_inverse_q : float or None
+        Largest 1/Q for which the mechanisms are good; None without attenuation.
+    ends : dict or None
+        Where the fields with which a run ends go in steps back that march both fields as pairs, and how many components they
+        have (spectral elements); None where steps back begin with the fields themselves.
+    """
+
+    d: Any
+    grid: Any
+    scenario: Any
+    sources: list
+    channels: Any
+    cells: Any
+    series: dict
+    waves: str
+    fastest: float
+    largest_inverse_q: float | None
+    ends: dict | None
+
+    def start(self, names: tuple) -> tuple:
+        """Return the arrays that parameters are made of: `cells`, and 1/Qp and 1/Qs behind them for parameters of Q."""
+
+    def at(self, cells: tuple) -> Any:
+        """Return the plans and the chain rule of one medium: a `State`."""
+
+    def on_grid(self, cells: tuple) -> tuple:
+        """Return density and moduli of the steps from those of the cells."""
+
+    def irreversible(self) -> str:
+        """Return why the steps cannot be taken back, or ""."""
+
+    def chain_bytes(self, count: int) -> int:
+        """Return the bytes of a cell that the chain rule takes at its peak, from the sums to `count` parameters."""
+
+
 class Method(Protocol):
     """A method of computation, the value of a scenario's ``method``.
 
@@ -97,8 +150,8 @@ class Method(Protocol):
         """
 
     def linearised(self, scenario, machine=None):
-        """Return the scenario as `craton.inverse` needs it: plans of its forward, transposed and
-        perturbed steps, see `craton.methods.finite_difference.adjoint.linearised.Linearised`.
+        """Return the scenario as `craton.inverse` needs it: a `Linear`, with plans of its forward, transposed and perturbed
+        steps.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ class BuildWithExamples(build_py):
     def run(self):
         """Build the package, then copy."""
         super().run()
-        if self.editable_mode:  # craton.cli.new finds them in the clone
+        if self.editable_mode:  # craton.cli.scenarios finds them in the clone
             return
         for path in sorted(p for p in EXAMPLES.rglob("*") if p.is_file()):
             target = Path(self.build_lib) / "craton" / path

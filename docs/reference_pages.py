@@ -97,7 +97,7 @@ def tables_of_methods():
     """Return the tables of each method: dict of (name of the scenario's class, dict of schema by
     class, the scenario first).
     """
-    from craton.cli.schema import with_keys
+    from craton.cli.scenarios import with_keys
     from craton.scenario import SCENARIOS
 
     found = {}

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.exceptions import best_match
 
 from craton import io
-from craton.cli import schema
+from craton.cli.scenarios import schema_of
 from craton.inverse.survey import opened
 from craton.scenario import SCENARIOS
 from craton.units import DIMENSIONS, LARGEST, si
@@ -58,7 +58,7 @@ def faults(name, case, path):
 @lru_cache(1)
 def validator():
     """A validator of all scenarios that knows dimensions and units, too, and what is largest in each dimension."""
-    printed = schema.schema_of(list(SCENARIOS))
+    printed = schema_of(list(SCENARIOS))
     for table in printed["oneOf"]:
         table["required"] = [key for key in table.get("required", []) if key != "source"]  # waves may be injected
     return validators.extend(Draft202012Validator, {"description": quantity_faults})(printed)

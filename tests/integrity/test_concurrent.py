@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from craton.backends.concurrent import side_by_side
 from craton.backends.cpu import CPU
+from craton.backends.cuda import side_by_side
 from craton.driver import run as driver
 from craton.driver import waves
 from craton.methods.finite_difference.bench import cube

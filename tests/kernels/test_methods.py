@@ -17,7 +17,7 @@ FACTS = dict.fromkeys(("many_ranks", "plans_by_rank"), bool)
 FACTS |= {"name": str, "drive": str, "benches": tuple}
 VERBS = [name for name, value in vars(Method).items() if inspect.isfunction(value) and not name.startswith("_")]
 # Who may write a method's name: the methods themselves, the command line's choices, and what writes scenarios of its own.
-NAMING = {"methods", "cli/bench.py", "validation"}
+NAMING = {"methods", "cli/installation.py", "validation"}
 
 
 def test_each_has_the_facts_and_verbs_of_the_protocol():

@@ -94,7 +94,7 @@ def workplace(tmp_path, monkeypatch):
     survey.write_text(dumps(load(survey, ["source.0.shots.count=3"])))
     monkeypatch.setattr(arrivals, "CURVES", 4)  # distances with travel times by TauP
     monkeypatch.setitem(sys.modules, "pyvista", None)  # a second of harmonica's import, for pictures that no page draws
-    monkeypatch.setattr("craton.cli.report.processes", lambda: 1)
+    monkeypatch.setattr("craton.cli.pictures.processes", lambda: 1)
     monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda *_: None)
     monkeypatch.chdir(tmp_path)
     with figures.resolution(50):

@@ -84,7 +84,7 @@ def test_snapshots_that_do_not_fit_are_not_taken(result, monkeypatch, caplog):
 
 
 def test_messages_of_the_command_line():
-    from craton.cli.options import show_messages
+    from craton.cli.command import show_messages
 
     show_messages(), show_messages()
     logger, heard = logging.getLogger("craton"), io.StringIO()

@@ -82,7 +82,7 @@ def test_logarithmic_axes_have_powers(tmp_path):
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_picture_that_fails_is_named_and_the_page_takes_a_dollar_as_it_is(out, processes, monkeypatch):
     monkeypatch.setitem(FIGURES, "model", lambda run: {}["no such thing"])
-    monkeypatch.setattr("craton.cli.report.processes", lambda: processes)
+    monkeypatch.setattr("craton.cli.pictures.processes", lambda: processes)
     assert main(["report", str(out)]) == 0
     page = (out / "report.html").read_text("utf-8")
     assert page.count("Not drawn: ") == 1 and "KeyError: &#x27;no such thing&#x27;" in page

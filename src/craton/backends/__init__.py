@@ -8,7 +8,7 @@ from craton.errors import Problem, ResourceError, ScenarioError
 BACKENDS = {
     "cpu": "craton.backends.cpu:CPU",
     "cuda": "craton.backends.cuda:CUDA",
-    "hostile": "craton.backends.hostile:Hostile",
+    "hostile": "craton.backends.cpu:Hostile",
 }
 
 
@@ -33,4 +33,20 @@ def backend(device="auto", **options):
     return chosen(**{key: value for key, value in options.items() if value is not None})
 
 
-__all__ = ["BACKENDS", "ResourceError", "backend"]
+def gpu_in_words():
+    """Return the GPU, its memory and driver; or what is missing, and what to install."""
+    from importlib.util import find_spec
+
+    from craton.backends import cuda
+
+    if not cuda.available():
+        missing = "CuPy is not installed" if find_spec("cupy") is None else "CuPy finds no device or driver"
+        return f"none ({missing}): pip install 'craton[cuda13]' (driver 580 or newer) or 'craton[cuda12]'"
+    machine = cuda.CUDA()
+    free, total = machine.memory()
+    driver = machine.cupy.cuda.runtime.driverGetVersion()
+    newest = f"{driver // 1000}.{driver % 1000 // 10}"
+    return f"{machine.describe()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, driver for CUDA {newest}"
+
+
+__all__ = ["BACKENDS", "ResourceError", "backend", "gpu_in_words"]

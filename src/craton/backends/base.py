@@ -157,8 +157,8 @@ class Machine(Protocol):
         """
 
     def copies(self) -> Any:
-        """Return what copies between its arrays and the host's memory beside its work; see
-        `craton.backends.copies`.
+        """Return what copies between its arrays and the host's memory beside its work: `memory`, `out`, `into`, `wait` and
+        `done`. A copy belongs to a part, a number of the caller's; `wait` lets work wait for the last copy of one.
         """
 
     def extremes(self, array) -> tuple[float, float]:
@@ -334,44 +334,29 @@ class Program:
         return self.backend.to_host(array[index])
 
 
-def parts(plan, arrays):
-    """Return the views of blocks that are arrays of a plan, by name.
+def allocate(plan, array, fills=None, ready=None, target=lambda values: values):
+    """Return the arrays of a plan on a machine by name; parts of others are views.
 
-    Parameters
-    ----------
-    plan : StepPlan
-    arrays : dict
-        The blocks by name.
+    `array(spec)` makes one with its initial values; `fills` and `ready`, arrays that have their values, are the `fills` and
+    `arrays` of `Machine.commit`; `target(array)` takes host values for an array of the machine.
     """
-    views = {}
+    ready, arrays = ready or {}, {}
+    for name, spec in plan.arrays.items():
+        if not spec.part_of:
+            arrays[name] = ready[name] if name in ready else array(spec)
+    blocks: dict[str, dict] = {}
     for name, spec in plan.arrays.items():
         if spec.part_of:
             size = int(np.prod(spec.shape, dtype=np.int64))
-            views[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
-    return views
-
-
-def fill(plan, fills, arrays, ready=()):
-    """Fill the arrays that a plan leaves to be filled.
-
-    Parameters
-    ----------
-    plan : StepPlan
-    fills : dict of str to callable, or None
-        See `Machine.commit`.
-    arrays : dict
-        All arrays by name.
-    ready : container of str
-        Names of blocks that have their values.
-    """
-    blocks: dict[str, dict] = {}
-    for name, spec in plan.arrays.items():
-        if spec.filled and (spec.part_of or name) not in ready:
-            blocks.setdefault(spec.part_of or name, {})[name] = arrays[name]
+            arrays[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
+        block = spec.part_of or name
+        if spec.filled and block not in ready:
+            blocks.setdefault(block, {})[name] = target(arrays[name])
     for block, filled in blocks.items():
         if block not in (fills or {}):
             raise KeyError(", ".join(filled))
         fills[block](filled, plan.subdomain.box)
+    return arrays
 
 
 def aligned(shape, dtype, alignment=128):

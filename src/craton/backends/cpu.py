@@ -1,4 +1,6 @@
-"""The CPU machine: kernels compiled by the host's C++ compiler, run tile by tile on threads."""
+"""The CPU machine: kernels compiled by the host's C++ compiler, run tile by tile on threads; and one with bad intentions,
+for tests: nan wherever nothing was promised, so that stray reads and missing exchanges show.
+"""
 
 import ctypes
 import os
@@ -14,11 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from craton import memory
-from craton.backends.base import Program, Shared, Stage, aligned, fill, interleaved, parts, separate
-from craton.backends.copies import DirectCopies
-from craton.backends.work import bound, late, skewable
+from craton.backends.base import Program, Shared, Stage, aligned, allocate, interleaved, separate
 from craton.core.deferred import Part
-from craton.core.plan import LANES, ColourBoundaries, Phase
+from craton.core.operator import BOX
+from craton.core.plan import LANES, Phase
 from craton.core.subdomain import regions
 from craton.errors import ResourceError
 from craton.host import compile as host
@@ -159,15 +160,7 @@ class CPU:
 
     def allocate(self, plan, fills=None, ready=None):
         """Return the plan's arrays in host memory, those of `ready` as they are; parts are views."""
-        ready = ready or {}
-        arrays = {
-            name: ready[name] if name in ready else self.array(spec)
-            for name, spec in plan.arrays.items()
-            if not spec.part_of
-        }
-        arrays |= parts(plan, arrays)
-        fill(plan, fills, arrays, ready)
-        return arrays
+        return allocate(plan, self.array, fills, ready)
 
     def array(self, spec):
         """One array with its initial values, elements interleaved; values that are made now are
@@ -263,9 +256,11 @@ class CPU:
         """Return a function of the step that runs the launches: neighbours in the list that are
         pointwise go tile by tile together.
         """
-        calls = []
-        launches = [part for launch in launches for part in in_turns(whole_groups(launch, plan))]
-        for together, members in groupby(launches, key=lambda launch: launch.op.pointwise):
+        calls, turns = [], []
+        for launch in launches:
+            check_groups(launch, plan)
+            turns += launch.cut(launch.colours.runs) if launch.colours else [launch]
+        for together, members in groupby(turns, key=lambda launch: launch.op.pointwise):
             group = list(members)
             calls += [
                 self.call(batch, compiled, arrays, plan)
@@ -302,6 +297,25 @@ class CPU:
         if len(op.grain) == 3:
             return op.grain
         return (*(op.grain or self.tile), EVERYTHING) if op.pointwise else 3 * (EVERYTHING,)
+
+
+class DirectCopies:
+    """Copies at once, on a machine whose arrays are the host's; see `Machine.copies`."""
+
+    def memory(self, shape, dtype):
+        """Memory of the host."""
+        return np.empty(shape, dtype)
+
+    def out(self, array, host, part):
+        """Copy to the host."""
+        host[...] = array
+
+    def into(self, array, host, part):
+        """Copy from the host."""
+        array[...] = host
+
+    def wait(self, part):
+        """Return at once: copies are done."""
 
 
 def copy_in_slabs(target, values, threads):
@@ -344,8 +358,8 @@ def slabs(hull, axis, unit, count):
     return list(boxes[boxes[:, axis] < boxes[:, axis + 1]])
 
 
-def whole_groups(launch, plan):
-    """Return the launch, if its box holds whole groups of elements.
+def check_groups(launch, plan):
+    """Refuse a launch whose box holds parts of groups of elements.
 
     Raises
     ------
@@ -360,16 +374,6 @@ def whole_groups(launch, plan):
             raise ValueError(
                 f"{launch.op.name}: element {wrong[0]} is within a group of {LANES}: fill runs up to whole groups"
             )
-    return launch
-
-
-def in_turns(launch):
-    """Return a launch for each turn of its chunks; itself where it takes no turns."""
-    return (
-        [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.runs)]
-        if launch.colours
-        else [launch]
-    )
 
 
 def threads_asked_for():
@@ -413,3 +417,141 @@ def host_memory():
     """Free and total bytes of this computer; free ones within the limits of this process."""
     page = os.sysconf("SC_PAGE_SIZE")
     return memory.available() or 0, page * os.sysconf("SC_PHYS_PAGES")
+
+
+BOUNDS = tuple(name for name, _ in BOX.fields)
+ITEM = np.dtype(
+    [("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True
+)
+
+
+@dataclass
+class Work:
+    """A list of launches for the runner.
+
+    Parameters
+    ----------
+    items : ndarray
+        One entry per launch.
+    hull : ndarray
+        The box that holds all of them.
+    keep : list
+        What the entries point to.
+
+    Attributes
+    ----------
+    arguments : tuple
+        Address and number of the entries, as the runner takes them.
+    hull_address : ctypes.c_void_p
+        Address of the hull.
+    """
+
+    items: np.ndarray
+    hull: np.ndarray
+    keep: list
+
+    def __post_init__(self):
+        # made once: a launch of a small grid takes no longer than making them
+        self.arguments = ctypes.c_void_p(self.items.ctypes.data), len(self.items)
+        self.hull_address = ctypes.c_void_p(self.hull.ctypes.data)
+
+
+def bound(launches, compiled, arrays, plan):
+    """Return launches with the addresses of their kernels, arrays and scalars."""
+    items, keep = np.zeros(len(launches), ITEM), []
+    for item, launch in zip(items, launches):
+        pointers = np.array([address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp)
+        params = launch.op.params.value(plan.precision, **launch.params)
+        keep += [pointers, params]
+        item["kernel"], item["arrays"], item["params"] = (
+            compiled[launch.op.name],
+            pointers.ctypes.data,
+            params.ctypes.data,
+        )
+        for name, limit in zip(BOUNDS, launch.box):
+            item[name] = limit
+    return Work(items, hull([launch.box for launch in launches]), keep)
+
+
+def hull(boxes):
+    """Return the smallest box that holds all boxes."""
+    return np.array([f(values) for f, values in zip((min, max) * 3, zip(*boxes))], np.int32)
+
+
+def address(array, first):
+    """Address of element `first` of an array."""
+    return array.ctypes.data + first * array.itemsize
+
+
+def skewable(before, after, reach):
+    """Split two phases that can share one pass: what runs before it, both lists of it, what runs
+    after; None where they cannot.
+
+    Nothing but pointwise launches may stand between the first of the one phase and the last of the
+    other, and those that reach further than `reach` must lie at the top.
+    """
+    first = [n for n, launch in enumerate(before) if launch.op.pointwise]
+    second = [n for n, launch in enumerate(after) if launch.op.pointwise]
+    if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
+        return None
+    parts = before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
+    top = hull([launch.box for launch in (*parts[1], *parts[2])])[1]
+    wide = [launch for launch in (*parts[1], *parts[2]) if launch.op.reach > reach]
+    return parts if all(launch.box[1] == top for launch in wide) else None
+
+
+def late(launches, reach, top):
+    """First plane that launches with a longer reach than `reach` read; `top` where there are none."""
+    return min([top, *(launch.box[0] - launch.op.reach for launch in launches if launch.op.reach > reach)])
+
+
+# --- a machine for tests ----------------------------------------------------------------------------
+
+
+@dataclass
+class Hostile(CPU):
+    """The CPU machine, with nan outside what a plan declares as defined, and small odd tiles."""
+
+    tile: tuple = (3, 5)
+    name: str = "hostile"
+
+    def allocate(self, plan, fills=None, ready=None):
+        """Arrays with nan in padding and in ghosts that something must fill before they are read."""
+        arrays = super().allocate(plan, fills, ready)
+        for name, spec in plan.arrays.items():
+            if spec.part_of and spec.defined:
+                values = arrays[name][spec.defined].copy()
+                arrays[name][...] = np.nan
+                arrays[name][spec.defined] = values
+        return arrays
+
+    def array(self, spec):
+        """One array; where it is whole and only written, nan."""
+        out = super().array(spec)
+        if spec.kind in ("record", "halos"):
+            out[...] = worst(out.dtype)
+        return out
+
+    def commit(self, plan, fills=None, arrays=None):
+        """Return the plan as a Program whose buffers hold nan again as soon as they are emptied."""
+        program = super().commit(plan, fills, arrays)
+        program.phases = [replace(stage, shared=forgetful(stage.shared, program.arrays)) for stage in program.phases]
+        return program
+
+
+def forgetful(shared, arrays):
+    """Return what neighbours exchange after a phase, with nan in all buffers behind it."""
+    if shared is None:
+        return None
+
+    def unpack(step):
+        shared.unpack(step)
+        for m in shared.messages:
+            arrays[m.out][...] = arrays[m.into][...] = worst(arrays[m.out].dtype)
+
+    return replace(shared, unpack=unpack)
+
+
+def worst(dtype):
+    """Return what shows in every sum: nan, or the largest number where there is none."""
+    return np.nan if dtype.kind == "f" else np.iinfo(dtype).max

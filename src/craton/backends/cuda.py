@@ -2,22 +2,20 @@
 replayed without the host.
 """
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.backends.base import Program, Shared, Stage, fill, parts
-from craton.backends.concurrent import side_by_side
-from craton.backends.copies import PinnedCopies
+from craton.backends.base import Program, Shared, Stage, allocate
+from craton.backends.nvrtc import OPTIONS
 from craton.core.operator import BOX
-from craton.core.plan import ColourBoundaries
 from craton.core.subdomain import regions
 from craton.errors import ResourceError
 from craton.host.kernel_cache import secure_cupy
 
-OPTIONS = ("-std=c++17",)
 # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y
 ALONG_X, THICK = 32, 4
 # values along x of a thread of a variant, at most; all numbers of them divide it
@@ -115,7 +113,7 @@ class CUDA:
         Of a rank, points that neighbours wait for are one graph, the rest another.
         """
         with self.stream:
-            arrays, subdomain = self.allocate(plan, fills, arrays), plan.subdomain
+            arrays, subdomain = allocate(plan, self.array, fills, arrays, self.target), plan.subdomain
             thick = max(plan.layout.reach, THICK) if subdomain.neighbours else plan.layout.reach
             cut = [regions(p.launches, subdomain, thick, ALONG_X) for p in plan.phases]
 
@@ -143,19 +141,6 @@ class CUDA:
             return None
         return Shared(phase.messages, self.bind(phase.packing, arrays, plan), self.bind(phase.unpacking, arrays, plan))
 
-    def allocate(self, plan, fills=None, ready=None):
-        """Return the plan's arrays on the device, those of `ready` as they are; parts are views."""
-        ready = ready or {}
-        arrays = {
-            name: ready[name] if name in ready else self.array(spec)
-            for name, spec in plan.arrays.items()
-            if not spec.part_of
-        }
-        arrays |= parts(plan, arrays)
-        targets = {name: Filled(array, self.cupy) for name, array in arrays.items()}
-        fill(plan, fills, targets, ready)
-        return arrays
-
     def array(self, spec):
         """One array with its initial values; one that is on the device already is taken as it is."""
         if isinstance(spec.data, self.cupy.ndarray):
@@ -163,6 +148,10 @@ class CUDA:
         if spec.data is None:
             return self.cupy.zeros(spec.shape, spec.dtype)
         return self.cupy.asarray(spec.on_host())
+
+    def target(self, array):
+        """Return what takes host values for an array of the device."""
+        return Filled(array, self.cupy)
 
     def separate(self, array):
         """Return a host copy of an array with `lanes`: here elements lie one after another."""
@@ -244,7 +233,8 @@ class CUDA:
 
     def bind(self, launches, arrays, plan):
         """Return a list of calls, one per launch, or one per colour of its elements."""
-        return [self.call(part, arrays, plan) for launch in launches for part in in_turns(launch)]
+        turns = (launch.cut(launch.colours.order) if launch.colours else [launch] for launch in launches)
+        return [self.call(part, arrays, plan) for parts in turns for part in parts]
 
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
@@ -340,6 +330,44 @@ class CUDA:
         return []
 
 
+class PinnedCopies:
+    """Copies between a GPU and pinned memory on a stream of their own, beside the work of the machine; see `Machine.copies`."""
+
+    def __init__(self, machine):
+        self.machine, self.cupy = machine, machine.cupy
+        self.stream = self.cupy.cuda.Stream(non_blocking=True)
+        self.copied = {}
+
+    def memory(self, shape, dtype):
+        """Pinned memory of the host."""
+        import cupyx
+
+        return cupyx.empty_pinned(shape, dtype)
+
+    def _after_work(self):
+        """Let copies wait for the work that is queued."""
+        event = self.machine.stream.record()
+        self.stream.wait_event(event)
+
+    def out(self, array, host, part):
+        """Queue a copy to the host, behind the work so far."""
+        self._after_work()
+        with self.stream:
+            array.get(out=host, stream=self.stream, blocking=False)
+        self.copied[part] = self.stream.record()
+
+    def into(self, array, host, part):
+        """Queue a copy from the host, behind the work so far."""
+        self._after_work()
+        array.set(host, stream=self.stream)
+        self.copied[part] = self.stream.record()
+
+    def wait(self, part):
+        """Let work wait for the last copy of a part of the ring."""
+        if part in self.copied:
+            self.machine.stream.wait_event(self.copied[part])
+
+
 @dataclass(frozen=True)
 class Queued:
     """A Region of a device.
@@ -381,15 +409,6 @@ class Filled:
             self.array[index] = values
 
 
-def in_turns(launch):
-    """Return a launch for each colour; itself where it may run at once."""
-    return (
-        [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.order)]
-        if launch.colours
-        else [launch]
-    )
-
-
 def plain_geometry(box):
     """Threads of a block for a plain body, one point each: no wider along x and no longer along y
     than the box needs.
@@ -410,3 +429,75 @@ def blocks(box, span, aligned):
     k0, k1, j0, j1, i0, i1 = box
     start = i0 - i0 % MOST_PER_THREAD if aligned else i0
     return tuple(-(-(b - a) // s) for (a, b), s in zip(((start, i1), (j0, j1), (k0, k1)), span))
+
+
+def side_by_side(launches, plan):
+    """Return launches in groups: those of a group follow one another and do not depend on each
+    other, so that any order of them, or all at once, gives the same bits.
+
+    Parameters
+    ----------
+    launches : list of Launch
+        In the order of the step.
+    plan : StepPlan
+        Of the arrays.
+
+    Returns
+    -------
+    list of list of Launch
+    """
+    groups: list[list] = []
+    for launch in launches:
+        if groups and not any(dependent(launch, other, plan) for other in groups[-1]):
+            groups[-1].append(launch)
+        else:
+            groups.append([launch])
+    return groups
+
+
+def dependent(a, b, plan):
+    """Return True where one of two launches writes what the other one touches."""
+    return any(
+        _meet(a, b, reach)
+        for writer, other in ((a, b), (b, a))
+        for name, reach in _touched(other)
+        for written in _written(writer)
+        if _same_memory(name, written, plan.arrays)
+    )
+
+
+def _written(launch):
+    """Names of the arrays that a launch writes."""
+    return [name for name in launch.arrays[: len(launch.op.writes)] if name]
+
+
+def _touched(launch):
+    """Names of the arrays of a launch, and how far from its box it touches each."""
+    count = len(launch.op.writes)
+    return [(name, 0 if n < count else launch.op.reach) for n, name in enumerate(launch.arrays) if name]
+
+
+def _same_memory(a, b, arrays):
+    """Return True where two arrays share memory: parts of one array do where they overlap."""
+    if a == b or b == arrays[a].part_of or a == arrays[b].part_of:
+        return True
+    first, second = arrays[a], arrays[b]
+    if not first.part_of or first.part_of != second.part_of:
+        return False
+    ends = [part.start + math.prod(part.shape) for part in (first, second)]
+    return first.start < ends[1] and second.start < ends[0]
+
+
+def _meet(a, b, reach):
+    """Return True where boxes overlap, one grown by some points; launches that are not bound to the
+    points of their box always do.
+    """
+    if not (_local(a) and _local(b)):
+        return True
+    ends = zip(a.box[::2], a.box[1::2], b.box[::2], b.box[1::2])
+    return all(a0 < b1 + reach and b0 < a1 + reach for a0, a1, b0, b1 in ends)
+
+
+def _local(launch):
+    """Return True where a launch writes the points of its box and reads no further than its reach."""
+    return launch.on_grid and launch.op.pointwise

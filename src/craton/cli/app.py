@@ -10,28 +10,17 @@ from typing import Annotated
 
 import typer
 
-from craton.cli import (
-    bench,
-    compare,
-    convert,
-    film,
-    gradient,
-    greens,
-    info,
-    inspect,
-    kernels,
-    new,
-    plan,
-    plot,
-    report,
-    resume,
-    run,
-    schema,
-    survey,
-    validate,
-)
-from craton.cli.failures import OnRanks, cause_of, failed, failed_together
-from craton.cli.options import add
+from craton.cli import greens
+from craton.cli.command import OnRanks, add, cause_of, failed, failed_together
+from craton.cli.convert import convert
+from craton.cli.gradient import gradient
+from craton.cli.inspect import check
+from craton.cli.installation import bench, info, kernels, validate
+from craton.cli.pictures import compare, film, plot, report
+from craton.cli.plan import plan
+from craton.cli.run import resume, run
+from craton.cli.scenarios import new, schema
+from craton.cli.survey import survey
 from craton.errors import CratonError
 
 LOOKING = ("report", "plot", "film")  # commands that only read results
@@ -64,12 +53,10 @@ def options(
 
 
 running, looking = typer.Typer(), typer.Typer()
-for function in (new.new, plan.plan, run.run, resume.resume, inspect.check, survey.survey, gradient.gradient):
+for function in (new, plan, run, resume, check, survey, gradient):
     add(running, function)
 running.add_typer(greens.app, name="greens")  # which is listed after the commands beside it
-for function in (plot.plot, report.report, film.film, compare.compare, convert.convert):
-    add(looking, function)
-for function in (info.info, bench.bench, validate.validate, kernels.kernels, schema.schema):
+for function in (plot, report, film, compare, convert, info, bench, validate, kernels, schema):
     add(looking, function)
 for part in (running, looking):
     app.add_typer(part)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from craton.cli.check import known, refuse, refuse_present, results_of, whole
-from craton.cli.options import Force, argument, flag, option
+from craton.cli.command import Force, argument, flag, option
 from craton.text import listed
 
 # kinds of data of which a run has several by name: what a run may have none of, and what the table does

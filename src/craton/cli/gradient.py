@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from craton.cli.check import checked
-from craton.cli.options import File, RanksOfShot, ShotOptions, target
+from craton.cli.command import File, RanksOfShot, ShotOptions, target
 from craton.cli.survey import run_shots
 
 

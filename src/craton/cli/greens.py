@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from craton.cli.check import checked, refuse, refuse_present, regular_file, whole
-from craton.cli.options import File, ShotOptions, add, argument, flag, option, target
+from craton.cli.command import File, ShotOptions, add, argument, flag, option, target
 from craton.cli.survey import run_shots
 from craton.text import listed
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from craton.cli.check import refuse
-from craton.cli.options import argument
+from craton.cli.command import argument
 from craton.errors import CratonError, ScenarioError
 
 DAMAGED = 3  # exit code

@@ -4,7 +4,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
-from craton.cli.options import File, Set, Where, changes, option
+from craton.cli.command import File, Set, Where, changes, option
 from craton.errors import CratonError
 from craton.text import duration
 

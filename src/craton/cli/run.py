@@ -1,4 +1,4 @@
-"""craton run: check everything, say what will be computed, compute it, say where it is."""
+"""craton run and resume: check everything, say what will be computed, compute it, say where it is."""
 
 import sys
 from contextlib import contextmanager
@@ -6,8 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from craton.cli.check import checked, refuse, warn
-from craton.cli.failures import OnRanks
-from craton.cli.options import Debug, File, Force, Oversubscribe, Quiet, Set, Where, changes, option, target
+from craton.cli.command import (
+    Debug,
+    File,
+    Force,
+    OnRanks,
+    Oversubscribe,
+    Quiet,
+    Set,
+    Where,
+    argument,
+    changes,
+    option,
+    target,
+)
 from craton.errors import ComputationError, CratonError, Ended, Interrupted
 
 if TYPE_CHECKING:
@@ -170,7 +182,7 @@ def reported(job: "Job", note: str = "") -> None:
 
 @contextmanager
 def on_all(comm, out):
-    """Inside, an error of several ranks says so: `craton.cli.failures` says it once and ends them all."""
+    """Inside, an error of several ranks says so: `craton.cli.command` says it once and ends them all."""
     if comm.size == 1:
         yield
         return
@@ -203,3 +215,53 @@ def written(out):
 
     names = ("result.zarr", *(row.file for row in formats("waveform")), "mesh.vtu", "scenario.toml", "run.json")
     return [out / name for name in names if (out / name).exists()]
+
+
+def resume(
+    out: argument("OUT", "Folder of a run that was interrupted."),
+    device: Where = None,
+    ranks: option("Processes; by default as many as the run had.", kind=int | None, min=1, metavar="N") = None,
+    oversubscribe: Oversubscribe = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Go on with a run that was interrupted.
+
+    It starts from the last checkpoint; results are those of a run that was not interrupted.
+    """
+    from craton.comm import launcher
+    from craton.comm import ranks as communicator
+    from craton.driver.run import resumable
+
+    out = Path(out)
+    with ended_by_signal(), interruptions(out):
+        if not launcher.started():
+            saved = resumable(out)
+            ranks = ranks or saved.ranks
+            if ranks > 1:
+                check_cores(ranks, oversubscribe)
+                options = (("--quiet", quiet), ("--debug", debug))
+                words = [
+                    "resume",
+                    str(out),
+                    *(["--device", device] if device else []),
+                    *(name for name, is_set in options if is_set),
+                ]
+                return together(ranks, words, out)
+        comm = communicator()
+        with on_all(comm, out):
+            resume_rank(out, device, quiet, comm)
+    return None
+
+
+def resume_rank(out, device, quiet, comm):
+    """Run on this rank; rank 0 writes and prints."""
+    from craton.driver import run as driver
+    from craton.driver.job import Job
+    from craton.memory import give_back_freed
+
+    give_back_freed()
+    scenario, planned, saved = driver.restart(out, comm)
+    machine = driver.choose_machine(scenario, planned, comm, device)
+    job = Job(scenario, planned, machine, comm, out, progress=comm.rank == 0 and not quiet, saved=saved)
+    reported(job, note=f"  from    step {saved.step:,}\n")

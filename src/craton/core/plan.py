@@ -163,6 +163,10 @@ class Launch:
         """True where the box counts points of the grid."""
         return bool(self.op.params.of_role("plane"))
 
+    def cut(self, limits):
+        """Return a launch for each part of the box between limits along x."""
+        return [replace(self, box=box) for box in ColourBoundaries.cut(self.box, limits)]
+
     @property
     def points(self):
         """Number of points in the box."""

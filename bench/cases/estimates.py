@@ -2,7 +2,7 @@
 
 usage: python3 -m bench estimates [steps] --device cpu --threads 1 [--only NAME] [--out bench/results/estimates_cpu.json]
 
-`foretold` are the seconds of a step as `craton.driver.trial` finds them, on zeros, constant material and a few steps; `measured` those of
+`foretold` are the seconds of a step as `craton.driver.waves` finds them, on zeros, constant material and a few steps; `measured` those of
 the whole loop with its observers, on random data and the real material (as `craton.benchmark.timed` runs it), median of several runs of
 steps. Both are CPU seconds of one thread, since other work may hold the cores. A row passes where they agree within a factor of 1.5.
 """
@@ -15,7 +15,7 @@ from craton.benchmark import randomise, watchers
 from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.march import march
-from craton.driver.trial import step_seconds
+from craton.driver.waves import step_seconds
 from craton.methods.finite_difference.bench import cube
 from craton.methods.spectral_element.bench import LOSS, THOMSEN, VARYING, Box
 

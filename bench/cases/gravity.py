@@ -19,7 +19,7 @@ import numpy as np
 import craton.gravity
 from bench.harness import median_seconds, picture, tables
 from craton.backends import backend
-from craton.driver.sweep import Runner, sweep
+from craton.driver.sums import Runner, sweep
 from craton.methods.gravity import direct, far, fft, lattice, tiles, vertex
 from craton.methods.gravity.bench import EXTENT, HEIGHT, seven_spheres
 from craton.methods.gravity.cost import speed

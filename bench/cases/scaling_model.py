@@ -1,4 +1,4 @@
-"""Weak and strong scaling to many GPUs, from the model of craton.core.performance fitted to `bench.cases.ranks`.
+"""Weak and strong scaling to many GPUs, from the model of craton.core.partition fitted to `bench.cases.ranks`.
 
 usage: python3 -m bench scaling_model --device cpu [--set measured=FILE.json picture=docs/scaling.png network=50e9] [--out FILE.json]
 network: bytes per second out of a GPU between hosts.
@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.harness import picture
-from craton.core.partition import arrangements
-from craton.core.performance import Speeds, step_seconds
+from craton.core.partition import Speeds, arrangements, step_seconds
 
 THICK = (4, 4, 32)  # points of a slab along z, y, x
 PLANES = 3 * (2 + 2) / 2 * 2  # numbers that a point of a cut sends: 3 fields, 2 planes, 2 phases

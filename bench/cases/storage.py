@@ -23,7 +23,7 @@ from bench.cases import builders
 from bench.harness import difference
 from craton import benchmark
 from craton.backends.cpu import CPU
-from craton.driver import run as driving
+from craton.driver import run as craton_run
 from craton.driver import waves as driver
 from craton.driver.march import march
 from craton.methods.finite_difference import bench as differences
@@ -100,7 +100,7 @@ def stepped(scenario, machines):
     """
     fields = []
     for machine in machines:
-        program = driver.commit(scenario, driving.plan(scenario), machine)
+        program = driver.commit(scenario, craton_run.plan(scenario), machine)
         benchmark.randomise(program, machine)
         march(program, benchmark.watchers(scenario, program), 1)
         state = [program.host(name).ravel() for name in (*VELOCITY, *STRESS)]
@@ -112,7 +112,7 @@ def stepped(scenario, machines):
 
 def traces(scenario, device):
     """Velocity (receiver, component, time) of a run."""
-    return driving.run(scenario, device=device).dataset.velocity.values
+    return craton_run.run(scenario, device=device).dataset.velocity.values
 
 
 # --- speed --------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def settings(report):
     """The streamed steps in 16 bits alone, by setting."""
     (n,) = report.options.size or (512,)
     scenario = stored(differences.cube(n, "rigid", "rigid"), "half")
-    plan = driving.plan(scenario)
+    plan = craton_run.plan(scenario)
     program = driver.commit(scenario, plan, report.machine)
     benchmark.randomise(program, report.machine)
     launches = [
@@ -215,7 +215,7 @@ def compared(report, part, tables, last=1.0, near=None):
     for storage in ("full", "half"):
         begin = time.perf_counter()
         scenario = Scenario(**tables, run={"storage": storage})
-        dataset = driving.run(scenario, device=report.options.device).dataset
+        dataset = craton_run.run(scenario, device=report.options.device).dataset
         found[storage] = dataset.velocity.values.reshape(len(dataset.receiver), -1, dataset.sizes["time"])
         seconds[storage] = time.perf_counter() - begin
     step = tables["time"]["step"]
@@ -298,10 +298,10 @@ def large(report):
             receivers=[{"name": "R", "at": [middle + 60, middle, -middle]}],
         )
         begin = time.perf_counter()
-        plan = driving.plan(scenario)
+        plan = craton_run.plan(scenario)
         row = {"case": scenario.title, "points": plan.points, "nbytes": plan.nbytes}
         row["plan_seconds"] = time.perf_counter() - begin
-        result = driving.run(scenario, device=report.options.device)
+        result = craton_run.run(scenario, device=report.options.device)
         row["run_seconds"] = time.perf_counter() - begin - row["plan_seconds"]
         row |= {"steps": plan.steps, "bytes_per_point": plan.nbytes / plan.points}
         row["peak"] = float(np.abs(result.dataset.velocity.values).max())

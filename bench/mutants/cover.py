@@ -49,12 +49,11 @@ class Watch:
         """Look at every text of a kernel or a helper that is asked for, whether it is compiled or not."""
         from craton.core.operator import Operator
         from craton.host import compile as host
-        from craton.host import helpers
 
-        source, library, helper = Operator.source, host.library, helpers.helper
+        source, library, helper = Operator.source, host.library, host.helper
         Operator.source = lambda op, *given, **named: self.note(source(op, *given, **named))
         host.library = lambda text, *given: library(self.note(text), *given)
-        helpers.helper = lambda path: (self.note(path.read_text()), helper(path))[1]
+        host.helper = lambda path: (self.note(path.read_text()), helper(path))[1]
 
     def note(self, text):
         """Count a text, and return it."""

@@ -5,7 +5,7 @@ many GPUs.
 from typing import TYPE_CHECKING
 
 from craton.driver.result import Result
-from craton.driver.run import load, resume, run
+from craton.driver.run import resume, run
 
 if TYPE_CHECKING:
     from craton.driver.march import Observer
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from craton.inverse.survey import plan, run_gradient
     from craton.methods.waves.coupling.boxes import injection_points
     from craton.scenario import *  # noqa: F403 (its tables)
-    from craton.scenario import Scenario
+    from craton.scenario import Scenario, load
     from craton.shots import run_survey
 
 __all__ = [
@@ -38,6 +38,7 @@ _ELSEWHERE = {
     "Simulation": "craton.driver.simulation",
     "gradient": "craton.inverse",
     "injection_points": "craton.methods.waves.coupling.boxes",
+    "load": "craton.scenario",
     "plan": "craton.inverse.survey",
     "run_gradient": "craton.inverse.survey",
     "run_survey": "craton.shots",
@@ -46,7 +47,7 @@ _ELSEWHERE = {
 
 def __getattr__(name):
     """`Scenario`, its tables, `Simulation`, `Observer`, `run_survey`, `Problem`, `gradient`, `run_gradient`, `plan`,
-    `injection_points`, `gravity`, `greens` and `torch` are imported when they are first used: `craton --help` answers at once.
+    `load`, `injection_points`, `gravity`, `greens` and `torch` are imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module
 

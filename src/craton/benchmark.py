@@ -11,7 +11,7 @@ import numpy as np
 
 from craton.backends import backend
 from craton.comm.placement import planner
-from craton.core.rolling import rings
+from craton.core.deferred import rings
 from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.job import Job

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import NoReturn, Self
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # of a disk
 
@@ -70,6 +70,11 @@ class ScenarioError(CratonError):
     def __init__(self, problems: Iterable[Problem], text: str | None = None):
         self.problems = tuple(problems)
         super().__init__("\n".join(problem.text for problem in self.problems) if text is None else text)
+
+
+def refuse(key: str, message: str, remedy: str = "") -> NoReturn:
+    """Raise the ScenarioError of one problem."""
+    raise ScenarioError([Problem(key, message, remedy)])
 
 
 class ResourceError(CratonError):

@@ -179,7 +179,7 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
         Bad input, with the index of the first offending prism or point.
     """
     from craton.backends import backend
-    from craton.driver.sweep import Runner
+    from craton.driver.sums import Runner
     from craton.methods.gravity import linear
     from craton.methods.gravity.problem import checked, problem
     from craton.model.prisms.ensembles import have_volume

@@ -1,8 +1,10 @@
 """The scenario: what a run is, in the words of the field; read from TOML or built in Python,
 checked, in SI units.
 
-Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each.
+Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each. All tables are named here.
 """
+
+# ruff: noqa: F401 (tables, which `__all__` finds)
 
 from pydantic_core import PydanticCustomError
 
@@ -42,7 +44,7 @@ from craton.methods.spectral_element.options import (
 )
 from craton.tables import document, problems
 from craton.tables.document import Reading, checked, dumps, format_problems
-from craton.tables.fields import Place, Position, one_of
+from craton.tables.fields import Place, Position, Table, one_of
 from craton.tables.ground import GroundFile, GroundTable, Water
 from craton.tables.injection import InjectedPlaneWave, InjectedWavefield, Injection, Recording
 from craton.tables.medium import (
@@ -200,6 +202,12 @@ def load(path, overrides=(), **tables):
     ------
     craton.errors.ScenarioError
         With every problem found.
+
+    Examples
+    --------
+    >>> scenario = craton.load("two_layers.toml", ["time.duration=0.5"])
+    >>> scenario.time.duration
+    0.5
     """
     return checked(read(path, overrides, **tables))
 
@@ -280,101 +288,8 @@ def with_overrides(scenario, overrides):
 
 
 __all__ = [
-    "Ak135",
-    "Attenuation",
-    "BoreholePoints",
-    "Boundaries",
-    "Box",
-    "Brune",
-    "Chunk",
-    "CmtSolution",
-    "CmtTensor",
-    "Cpml",
-    "DensityBox",
-    "DensitySphere",
-    "Domain",
-    "DrapePoints",
-    "ElementDomain",
-    "ElementOutput",
-    "ElementRun",
-    "Explosion",
-    "Faces",
-    "Fibre",
-    "FibrePath",
-    "FilePrisms",
-    "FiniteDifferenceScenario",
-    "ForceSolution",
-    "Fsp",
-    "Gaussian",
-    "GaussianDerivative",
-    "Geographic",
-    "Gradient",
-    "Greens",
-    "Gravity",
-    "GravityRun",
-    "GravityScenario",
-    "GridPoints",
-    "GridPrisms",
-    "GroundFile",
-    "GroundTable",
-    "Homogeneous",
-    "InjectedPlaneWave",
-    "InjectedWavefield",
-    "Injection",
-    "Kuepper",
-    "Lowpass",
-    "Lattice",
-    "Layer",
-    "LayerPrisms",
-    "Layers",
-    "Line",
-    "Material",
-    "ModelFile",
-    "ModelPrisms",
-    "MomentTensor",
-    "Output",
-    "Perturbation",
-    "Place",
-    "Plane",
-    "Peaks",
-    "PlaneWave",
-    "Pml",
-    "PointForce",
-    "Points",
-    "Position",
-    "Prem",
-    "ProfilePoints",
-    "Properties",
-    "PropertyFile",
-    "QuakeMl",
-    "Radial",
     "Reading",
-    "Recording",
-    "ReceiverFile",
-    "ReceiverGrid",
-    "ReceiverLine",
-    "RectilinearPrisms",
-    "Refinement",
-    "Regions",
-    "Relief",
-    "Ricker",
-    "Run",
-    "Samples",
-    "ScatteredPoints",
     "Scenario",
-    "Snapshot",
-    "SourceTable",
-    "SpectralScenario",
-    "Sphere",
-    "Sponge",
-    "Srf",
-    "Station",
-    "Stiffness",
-    "SurfaceFile",
-    "TablePrisms",
-    "Tensor",
-    "TimeSpan",
-    "Water",
     "diagnose",
     "dumps",
     "format_problems",
@@ -383,4 +298,7 @@ __all__ = [
     "read",
     "reads",
     "with_overrides",
+]
+__all__ += [
+    name for name, kind in vars().items() if isinstance(kind, type) and issubclass(kind, Table) and kind is not Table
 ]

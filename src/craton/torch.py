@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from craton.errors import Problem as Fault
-from craton.errors import ResourceError, ScenarioError
+from craton.errors import ResourceError, ScenarioError, refuse
 
 
 def layer(scenario, parameters=("vp", "vs", "rho"), **options):
@@ -112,7 +112,7 @@ class Layer:
         """Refuse tensors that are not the parameters."""
         if len(fields) != len(self.names):
             words = f"{len(fields)} tensors"
-            raise ScenarioError([Fault("layer", words, f"give {', '.join(self.names)}")])
+            refuse("layer", words, f"give {', '.join(self.names)}")
         problems = [
             Fault(f"layer.{name}", f"has the shape {tuple(f.shape)}", f"give it {self.shape}")
             for name, f in zip(self.names, fields)

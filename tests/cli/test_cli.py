@@ -24,6 +24,7 @@ import craton
 from craton import benchmark
 from craton.backends.cpu import CPU
 from craton.cli import main
+from craton.driver import run as driver
 from craton.driver import waves
 from craton.driver.observers.guard import Guard
 from craton.host.compile import compiler
@@ -196,7 +197,7 @@ def test_ends_before_the_first_step(cli, monkeypatch):
     assert "interrupted" in cli("run small.toml -o out", code=130)[1] and not Path("out").exists()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     for error, code in ((MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 130)):
-        monkeypatch.setattr("craton.driver.run.plan", Mock(side_effect=error))
+        monkeypatch.setattr(driver, "plan", Mock(side_effect=error))
         _, err = cli("plan small.toml", code=code)
         assert len(err.splitlines()) <= 2 and str(error) in err
         cli("plan small.toml --debug", code=code)

@@ -358,7 +358,7 @@ def test_job_script(system, cores, folder):
 
 def test_gpus_of_a_job_are_dealt_out(monkeypatch):
     from craton.comm import placement
-    from craton.comm.shotworker import gpus_of, place_in_job
+    from craton.comm.workers import gpus_of, place_in_job
 
     assert [place_in_job(name) for name in ("craton-3-1", "craton-3", 7, "tcp://a:1")] == [1, 0, 0, 0]
     visible = ["0", "1", "2", "3"]

@@ -267,7 +267,7 @@ def test_a_recording_is_read_in_blocks_of_steps_with_the_same_bits(incident, mon
     _, out, base = incident("plane")
     results = {}
     for slots in (2, 7, 10**6):
-        monkeypatch.setattr("craton.core.recording.MOST_SLOTS", slots)
+        monkeypatch.setattr("craton.core.snapshots.MOST_SLOTS", slots)
         results[slots] = inject(out, base | around(600, -1250))
     monkeypatch.setattr("craton.driver.waves.with_rings", lambda plan: plan)
     monkeypatch.setattr("craton.driver.waves.rolling_series", lambda plan: {})

@@ -15,7 +15,7 @@ import threadpoolctl
 from common import refused
 
 from craton.backends.cpu import CPU
-from craton.host import helpers
+from craton.host import compile as host
 from craton.methods.spectral_element import bench
 from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.equations import faces, material
@@ -343,12 +343,12 @@ def test_corner_stiffness_and_moduli(twice):
         code.moduli(samples, places, out)
         expected[places] = sampling.moduli(samples)[0]
         same(out, expected)
-    refused(ValueError, "not contiguous", helpers.argument, np.zeros((4, 4))[:, 1])
+    refused(ValueError, "not contiguous", host.argument, np.zeros((4, 4))[:, 1])
 
 
 @pytest.mark.parametrize("dtype, components, near", [(np.float32, 3, 1e-5), (np.float64, 1, 1e-9)])
 def test_vectors_of_lanczos(dtype, components, near):
-    compiled, random = helpers.helper(TEXT), np.random.default_rng(8)
+    compiled, random = host.helper(TEXT), np.random.default_rng(8)
     force, vector, before = random.normal(size=(3, 1001, components)).astype(dtype)
     mass = random.uniform(1, 2, (1001, 1)).astype(dtype)
     for stiffness in (None, before):

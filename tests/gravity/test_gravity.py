@@ -17,7 +17,7 @@ from paths import DATA
 from craton import gravity
 from craton.backends import backend
 from craton.core.operator import REALS, inlined
-from craton.driver.sweep import Runner
+from craton.driver.sums import Runner
 from craton.host import compile as host
 from craton.methods.gravity import choose, direct, far, operators, tree
 from craton.methods.gravity.fields import FIELDS, G, order

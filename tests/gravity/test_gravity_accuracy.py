@@ -15,8 +15,7 @@ from paths import DATA, ROOT
 import craton
 from craton import gravity
 from craton.backends import backend
-from craton.driver.sums import solve
-from craton.driver.sweep import Runner
+from craton.driver.sums import Runner, solve
 from craton.methods.gravity import accuracy, direct
 from craton.methods.gravity.fields import FIELDS, order, scale
 from craton.methods.gravity.problem import RTOL, problem

@@ -10,7 +10,7 @@ from gravitycase import GRADIENTS, between, ensemble, forward, greatest, grid, m
 
 from craton import gravity
 from craton.backends import backend
-from craton.driver.sweep import Runner
+from craton.driver.sums import Runner
 from craton.errors import ResourceError
 from craton.methods.gravity import direct, estimates, far, fft, lattice, linear, raster, tiles, vertex
 from craton.methods.gravity.cost import speed

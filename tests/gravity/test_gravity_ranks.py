@@ -26,8 +26,7 @@ from craton.cli import main
 from craton.comm import launcher
 from craton.comm.local import Alone, spawn
 from craton.driver import progress, sums
-from craton.driver.sums import solve
-from craton.driver.sweep import Runner
+from craton.driver.sums import Runner, solve
 from craton.errors import ResourceError
 from craton.lock import start_of
 from craton.methods.gravity import ALGORITHMS, chosen, far, fft, lattice, memory, shares, vertex

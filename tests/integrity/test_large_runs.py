@@ -18,7 +18,7 @@ from paths import ROOT
 import craton
 from craton import lock
 from craton.core import plan as limits
-from craton.driver import records
+from craton.driver.observers import record as records
 from craton.driver.observers.record import Waveforms, time
 from craton.errors import ResourceError
 from craton.memory import array_bytes

@@ -13,8 +13,7 @@ from craton.methods import METHODS
 from craton.methods.protocol import Method
 from craton.scenario import SCENARIOS, dumps, loads
 
-FACTS = dict.fromkeys(("many_ranks", "plans_by_rank"), bool)
-FACTS |= {"name": str, "drive": str, "benches": tuple}
+FACTS = {"name": str, "drive": str, "plans_by_rank": bool, "benches": tuple}
 VERBS = [name for name, value in vars(Method).items() if inspect.isfunction(value) and not name.startswith("_")]
 # Who may write a method's name: the methods themselves, the command line's choices, and what writes scenarios of its own.
 NAMING = {"methods", "cli/installation.py", "validation"}

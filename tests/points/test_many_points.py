@@ -16,7 +16,8 @@ from common import difference
 
 import craton
 from craton import io
-from craton.driver import records, waves
+from craton.driver import waves
+from craton.driver.observers import record as records
 from craton.greens.sources import parts_of
 from craton.io import keyed, limits, miniseed, stationxml
 from craton.io.contents import FileError

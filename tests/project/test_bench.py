@@ -16,7 +16,7 @@ from smallcase import TEXT
 import craton
 from craton.backends import backend
 from craton.backends.cpu import CPU
-from craton.driver import run, trial, waves
+from craton.driver import run, waves
 from craton.driver import run as driver
 from craton.methods import METHODS
 from craton.methods.finite_difference import catalogue
@@ -171,16 +171,16 @@ def test_a_trial_foretells_the_loop(method):
     scenario = estimates.cube(48, "free", "cpml") if method == "fd" else box.scenario()
     plan, ratios = craton.plan(scenario) if method == "fd" else box.plan(machine), [0]
     while not 1 / 1.5 < ratios[-1] < 1.5 and len(ratios) <= 3:
-        foretold = trial.step_seconds(plan, machine, time.process_time)
+        foretold = waves.step_seconds(plan, machine, time.process_time)
         ratios.append(foretold / estimates.loop_seconds(scenario, plan, machine, repeats=3))
     assert 1 / 1.5 < ratios[-1] < 1.5, ratios
 
 
 def test_large_grids_are_timed_on_a_part_and_no_more_steps_than_the_run_takes(monkeypatch):
     """`craton plan` takes the memory of a part of a large grid; seconds are those of the whole."""
-    scenario, machine, seconds, timed = loads(TEXT), CPU(threads=1), trial.step_seconds, []
+    scenario, machine, seconds, timed = loads(TEXT), CPU(threads=1), waves.step_seconds, []
     planned = run.plan(scenario)
-    monkeypatch.setattr(trial, "LARGEST", planned.nbytes // 3)
+    monkeypatch.setattr(waves, "TRIAL_BYTES", planned.nbytes // 3)
     monkeypatch.setattr(waves, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1])
     assert waves.trial(scenario, planned, machine) == pytest.approx(1e-9 * planned.points)
     (part,) = timed

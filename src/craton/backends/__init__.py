@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from craton.conventions import DEVICES
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import refuse
 
 BACKENDS = {
     "cpu": "craton.backends.cpu:CPU",
@@ -27,7 +27,7 @@ def backend(device="auto", **options):
 
         device = "cuda" if available() else "cpu"
     if device not in BACKENDS:
-        raise ScenarioError([Problem("device", f"there is no device {device!r}", f"use {', '.join(DEVICES)}")])
+        refuse("device", f"there is no device {device!r}", f"use {', '.join(DEVICES)}")
     module, name = BACKENDS[device].split(":")
     chosen = getattr(import_module(module), name)
     return chosen(**{key: value for key, value in options.items() if value is not None})
@@ -49,4 +49,4 @@ def gpu_in_words():
     return f"{machine.describe()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, driver for CUDA {newest}"
 
 
-__all__ = ["BACKENDS", "ResourceError", "backend", "gpu_in_words"]
+__all__ = ["BACKENDS", "backend", "gpu_in_words"]

@@ -256,7 +256,8 @@ class CPU:
         """Return a function of the step that runs the launches: neighbours in the list that are
         pointwise go tile by tile together.
         """
-        calls, turns = [], []
+        calls: list = []
+        turns: list = []
         for launch in launches:
             check_groups(launch, plan)
             turns += launch.cut(launch.colours.runs) if launch.colours else [launch]

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from craton.errors import CratonError, Problem, ScenarioError
+from craton.errors import CratonError, ScenarioError, refuse
 
 PICTURES = (".png", ".pdf", ".svg", ".eps", ".jpg", ".tif", ".webp")
 
@@ -41,46 +41,29 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     ResourceError
         Where `out` cannot be written.
     """
+    from craton.driver.run import plan
+    from craton.output.store import check_out
     from craton.scenario import format_problems, read
 
-    reading = read(file, overrides)
-    planned, refused = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, None)
-    deeper = refused.problems if refused else ()
-    known = {p.key for p in reading.problems}
-    problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
-    blocked = out_problems(out, force) if out is not None else []
+    reading, planned, refused, blocked = read(file, overrides), None, None, ()
+    if reading.scenario is not None:
+        try:
+            planned = (planner or plan)(reading.scenario)
+        except ScenarioError as error:
+            refused = error
+    if out is not None:
+        try:
+            check_out(out, force)
+        except ScenarioError as error:
+            blocked = error.problems
+    found = {problem.key for problem in reading.problems}
+    problems = [*reading.problems, *(p for p in (refused.problems if refused else ()) if p.key not in found)]
     if problems or blocked:
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
         error = ScenarioError([*problems, *blocked], "\n".join([*written, *(problem.text for problem in blocked)]))
         error.agreed = refused.agreed if refused else None
         raise error
     return reading.scenario, planned
-
-
-def plan_of(scenario, planner=None):
-    """Return the plan of a scenario, or None and the error that has its problems."""
-    from craton.driver.run import plan
-
-    try:
-        return (planner or plan)(scenario), None
-    except ScenarioError as error:
-        return None, error
-
-
-def out_problems(out, force):
-    """Return what is wrong with a directory to write to."""
-    from craton.output.store import check_out
-
-    try:
-        check_out(out, force)
-    except ScenarioError as error:
-        return list(error.problems)
-    return []
-
-
-def refuse(key, message, remedy=""):
-    """Raise the problem of one word of the command line."""
-    raise ScenarioError([Problem(key, message, remedy)])
 
 
 def refuse_present(key, path, force, is_folder=False):

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from craton.cli.check import known, refuse, refuse_present, results_of, whole
+from craton.cli.check import known, refuse_present, results_of, whole
 from craton.cli.command import Force, argument, flag, option
+from craton.errors import refuse
 from craton.text import listed
 
 # kinds of data of which a run has several by name: what a run may have none of, and what the table does

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import typer
 
-from craton.cli.check import checked, refuse, refuse_present, regular_file, whole
+from craton.cli.check import checked, refuse_present, regular_file, whole
 from craton.cli.command import File, ShotOptions, add, argument, flag, option, target
 from craton.cli.survey import run_shots
+from craton.errors import refuse
 from craton.text import listed
 
 KINDS = {"cmt": "cmtsolution", "srf": "srf", "quakeml": "quakeml", "csv": "csv"}

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse
 from craton.cli.command import argument
-from craton.errors import CratonError, ScenarioError
+from craton.errors import CratonError, ScenarioError, refuse
 
 DAMAGED = 3  # exit code
 
@@ -116,8 +115,7 @@ def input_state(out, entry):
 
 def checkpoint_state(out, folder):
     """Return step and ranks of a checkpoint all of whose files are whole."""
-    from craton.driver.manifest import read_manifest
-    from craton.driver.saved import Saved, counted
+    from craton.driver.saved import Saved, counted, read_manifest
 
     saved = Saved(out, folder, read_manifest(folder))
     if damage := saved.damage():

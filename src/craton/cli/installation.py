@@ -6,9 +6,9 @@ import re
 from enum import StrEnum
 from pathlib import Path
 
-from craton.cli.check import known, refuse
+from craton.cli.check import known
 from craton.cli.command import Where, argument, flag, option, target
-from craton.errors import CratonError, ResourceError
+from craton.errors import CratonError, ResourceError, refuse
 
 EXTRAS = ("seis", "asdf", "plot", "netcdf", "mpi", "compiler")  # whose packages `craton info` lists
 ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
@@ -23,19 +23,29 @@ def info():
     """
     from importlib.metadata import requires
 
-    from craton.versions import described_version, versions
+    from craton.versions import described_version
 
     rows = [("craton", described_version()), ("python", f"{platform.python_version()} on {platform.platform()}")]
     of_extras = []
     for line in requires("craton") or ():
         name, extra = re.match(r"[\w.-]+", line)[0], re.search(r"extra == .(\w+)", line)
         if extra is None:
-            rows.append((name, versions(name).get(name, "not installed")))
+            rows.append((name, version_of(name, "not installed")))
         elif extra[1] in EXTRAS:
-            of_extras.append((name, versions(name).get(name, f"not installed: pip install 'craton[{extra[1]}]'")))
+            of_extras.append((name, version_of(name, f"not installed: pip install 'craton[{extra[1]}]'")))
     rows += [*of_extras, *machine_rows()]
     width = max(len(label) for label, _ in rows)
     print("\n".join(f"{label:<{width}}  {text}" for label, text in rows))
+
+
+def version_of(name: str, missing: str) -> str:
+    """Return the version of a package, or that it is missing."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return missing
 
 
 def machine_rows():

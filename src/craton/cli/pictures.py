@@ -5,8 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from craton.cli.check import known, picture_file, refuse, refuse_no_results, refuse_present, regular_file, results_of
+from craton.cli.check import known, picture_file, refuse_no_results, refuse_present, regular_file, results_of
 from craton.cli.command import Force, argument, option, target
+from craton.errors import refuse
 
 # Options of the command -> those figures that take them have a parameter of this name.
 OPTIONS = ("component", "station", "by", "scale", "reduce", "gain", "db")

@@ -1,7 +1,6 @@
 """craton plan: what a run would do and cost; nothing is written."""
 
 from functools import partial
-from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
 from craton.cli.command import File, Set, Where, changes, option
@@ -21,7 +20,7 @@ def plan(
     nothing.
     """
     from craton.backends import backend
-    from craton.driver.run import check_ranks, drive
+    from craton.driver.run import drive
     from craton.methods import METHODS
 
     outlined = []
@@ -40,10 +39,9 @@ def plan(
     if building is not None:
         print(building[1], flush=True)
     warn(planned)
-    if ranks is not None and ranks > 1:
-        check_ranks(scenario, SimpleNamespace(size=ranks))
-        if text := method.cut(scenario, planned, ranks):
-            return print(text)
+    text = method.cut(scenario, planned, ranks) if ranks is not None and ranks > 1 else ""
+    if text:
+        return print(text)
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     driver = drive(scenario)
     driver.check_memory(planned, machine)
@@ -64,14 +62,14 @@ def one_run(scenario, ranks=1, outlined=None):
     """
     from craton import shots
     from craton.comm.placement import planner
-    from craton.driver import run as driver
+    from craton.driver.run import plan as whole_plan
     from craton.methods import METHODS
 
     outline = METHODS[scenario.method].outline(scenario, ranks, partial(planner, threads=scenario.run.threads))
     if outline is not None:
         (outlined if outlined is not None else []).append(outline)
         return outline
-    return shots.prepare(scenario).planned if shots_apart(scenario) else driver.plan(scenario)
+    return shots.prepare(scenario).planned if shots_apart(scenario) else whole_plan(scenario)
 
 
 def of_gradient(scenario, ranks=1):

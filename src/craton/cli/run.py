@@ -2,10 +2,11 @@
 
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from craton.cli.check import checked, refuse, warn
+from craton.cli.check import checked, warn
 from craton.cli.command import (
     Debug,
     File,
@@ -20,7 +21,7 @@ from craton.cli.command import (
     option,
     target,
 )
-from craton.errors import ComputationError, CratonError, Ended, Interrupted
+from craton.errors import ComputationError, CratonError, Ended, Interrupted, refuse
 
 if TYPE_CHECKING:
     from craton.driver.job import Job
@@ -46,26 +47,32 @@ def run(
 
     Waveforms, snapshots and a record of the run go to the folder OUT.
     """
-    from craton.comm import agreed, launcher
-    from craton.comm import ranks as communicator
-
     overrides = changes(overrides, device)
     out = Path(out if out is not None else Path(file).stem)
+    chosen = [word for key in overrides for word in ("--set", key)]
+    words = ["run", str(file), "-o", str(out), *chosen, *flags(force=force, quiet=quiet, debug=debug)]
     with ended_by_signal(), interruptions(out):
-        if ranks is not None and ranks > 1 and not launcher.started():
-            check_cores(ranks, oversubscribe)
-            options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
-            chosen = [word for key in overrides for word in ("--set", key)]
-            return together(
-                ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, is_set in options if is_set)], out
-            )
-        comm = communicator()
-        with on_all(comm, out):
-            with agreed(comm):
-                if ranks not in (None, comm.size):
-                    refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
-            run_rank(file, overrides, out, force, quiet, comm)
-    return None
+        return on_ranks(ranks, oversubscribe, words, out, partial(run_rank, file, overrides, out, force, quiet, ranks))
+
+
+def flags(**chosen):
+    """Return the options without a value that are chosen, as words."""
+    return [f"--{name}" for name, is_chosen in chosen.items() if is_chosen]
+
+
+def on_ranks(ranks, oversubscribe, words, out, work):
+    """Do `work(comm)` on this rank, of those that a launcher has started; else start `craton` with these words on so many
+    ranks and return their exit code.
+    """
+    from craton.comm import launcher
+    from craton.comm import ranks as communicator
+
+    if ranks is not None and ranks > 1 and not launcher.started():
+        check_cores(ranks, oversubscribe)
+        return together(ranks, words, out)
+    comm = communicator()
+    with on_all(comm, out):
+        return work(comm)
 
 
 def check_cores(ranks, oversubscribe):
@@ -133,23 +140,21 @@ def together(ranks, words, out):
     return code_of_interruption(out) if code == RESUMABLE else code
 
 
-def run_rank(file, overrides, out, force, quiet, comm):
+def run_rank(file, overrides, out, force, quiet, ranks, comm):
     """Run on this rank; rank 0 writes and prints."""
     from craton.comm import agreed
     from craton.driver import run as driver
-    from craton.driver.job import Job
     from craton.memory import give_back_freed
 
     give_back_freed()
-    first = comm.rank == 0
     with agreed(comm):
-        scenario, planned = checked(
-            file, overrides, out if first else None, force, lambda scenario: driver.plan(scenario, comm)
-        )
-        driver.check_ranks(scenario, comm)
+        if ranks not in (None, comm.size):
+            refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
+    with agreed(comm):
+        planner, written_to = partial(driver.plan, comm=comm), out if comm.rank == 0 else None
+        scenario, planned = checked(file, overrides, written_to, force, planner)
         planned = driver.plan_of_rank(scenario, planned, comm)
-    machine = driver.choose_machine(scenario, planned, comm)
-    reported(Job(scenario, planned, machine, comm, out, force, progress=comm.rank == 0 and not quiet))
+    reported(driver.job_of(scenario, planned, comm, progress=not quiet, out=out, force=force))
 
 
 def reported(job: "Job", note: str = "") -> None:
@@ -230,38 +235,23 @@ def resume(
     It starts from the last checkpoint; results are those of a run that was not interrupted.
     """
     from craton.comm import launcher
-    from craton.comm import ranks as communicator
     from craton.driver.run import resumable
 
     out = Path(out)
+    words = ["resume", str(out), *(["--device", device] if device else []), *flags(quiet=quiet, debug=debug)]
     with ended_by_signal(), interruptions(out):
         if not launcher.started():
             saved = resumable(out)
             ranks = ranks or saved.ranks
-            if ranks > 1:
-                check_cores(ranks, oversubscribe)
-                options = (("--quiet", quiet), ("--debug", debug))
-                words = [
-                    "resume",
-                    str(out),
-                    *(["--device", device] if device else []),
-                    *(name for name, is_set in options if is_set),
-                ]
-                return together(ranks, words, out)
-        comm = communicator()
-        with on_all(comm, out):
-            resume_rank(out, device, quiet, comm)
-    return None
+        return on_ranks(ranks, oversubscribe, words, out, partial(resume_rank, out, device, quiet))
 
 
 def resume_rank(out, device, quiet, comm):
-    """Run on this rank; rank 0 writes and prints."""
+    """Go on with the run on this rank; rank 0 writes and prints."""
     from craton.driver import run as driver
-    from craton.driver.job import Job
     from craton.memory import give_back_freed
 
     give_back_freed()
     scenario, planned, saved = driver.restart(out, comm)
-    machine = driver.choose_machine(scenario, planned, comm, device)
-    job = Job(scenario, planned, machine, comm, out, progress=comm.rank == 0 and not quiet, saved=saved)
+    job = driver.job_of(scenario, planned, comm, device, not quiet, out=out, saved=saved)
     reported(job, note=f"  from    step {saved.step:,}\n")

@@ -5,9 +5,9 @@ editors that complete and check TOML.
 import json
 from pathlib import Path
 
-from craton.cli.check import known, refuse
+from craton.cli.check import known
 from craton.cli.command import Force, argument, flag, option, target
-from craton.errors import ResourceError
+from craton.errors import ResourceError, refuse
 from craton.integrity import writing
 
 TEMPLATE = Path(__file__).parent / "new.toml"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from craton.cli.check import checked, refuse, warn
+from craton.cli.check import checked, warn
 from craton.cli.command import RanksOfShot, ShotOptions, argument, changes, flag, target
 from craton.cli.run import ended_by_signal
-from craton.errors import Ended, Interrupted
+from craton.errors import Ended, Interrupted, refuse
 from craton.text import duration, megabytes
 
 

@@ -5,9 +5,18 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from craton.comm.forking import private_folder
-from craton.comm.workers import LOOPBACK, SETTINGS, SILENT, available, deaf, ignore_broken_pipes, refilled, silent
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.comm.workers import (
+    LOOPBACK,
+    SETTINGS,
+    SILENT,
+    available,
+    deaf,
+    ignore_broken_pipes,
+    private_folder,
+    refilled,
+    silent,
+)
+from craton.errors import ResourceError, refuse
 from craton.text import listed, nearest
 
 SYSTEMS = {"slurm": ("SLURMCluster", "sbatch"), "pbs": ("PBSCluster", "qsub")}
@@ -49,7 +58,7 @@ def options_of(system, file=None, words=()):
         given.
     """
     if not available() or find_spec("dask_jobqueue") is None:
-        raise refusal(f"--{system}", "dask-jobqueue is not installed", INSTALL)
+        refuse(f"--{system}", "dask-jobqueue is not installed", INSTALL)
     import dask
     import dask_jobqueue  # noqa: F401  (brings its defaults)
 
@@ -60,17 +69,12 @@ def options_of(system, file=None, words=()):
             close = nearest(key, list(known))
             hint = f'; did you mean "{close}"?' if close else ""
             remedy = f"write one of {listed(sorted(known))}"
-            raise refusal("--job", f'{system} jobs have no option "{key}"{hint}', remedy)
+            refuse("--job", f'{system} jobs have no option "{key}"{hint}', remedy)
         known[key] = value_of(key, value, known[key], replace=key in more and value is more[key])
     for key, example in (("cores", "cores=16"), ("memory", "memory=60GB")):
         if known.get(key) is None:
-            raise refusal("--job", f"{key} of a job are not given", f"add --job {example}")
+            refuse("--job", f"{key} of a job are not given", f"add --job {example}")
     return known
-
-
-def refusal(key, message, remedy):
-    """Return the error of one word of the command line."""
-    return ScenarioError([Problem(key, message, remedy)])
 
 
 def in_file(system, file):
@@ -80,17 +84,17 @@ def in_file(system, file):
     remedy = f"write jobqueue: {{{system}: {{cores: 16, memory: 60GB}}}}"
     try:
         if Path(file).stat().st_size > LARGEST:
-            raise refusal("--job-file", f"{file} is larger than {LARGEST >> 20} MiB", remedy)
+            refuse("--job-file", f"{file} is larger than {LARGEST >> 20} MiB", remedy)
         tree = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        raise refusal("--job-file", f"{file}: {error.strerror or error}", remedy) from error
+        refuse("--job-file", f"{file}: {error.strerror or error}", remedy)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise refusal("--job-file", f"{file} is not YAML: {reason}", remedy) from error
+        refuse("--job-file", f"{file} is not YAML: {reason}", remedy)
     for key in ("jobqueue", system):
         tree = tree.get(key) if isinstance(tree, dict) else None
     if not isinstance(tree, dict):
-        raise refusal("--job-file", f"{file} has no options under jobqueue.{system}", remedy)
+        refuse("--job-file", f"{file} has no options under jobqueue.{system}", remedy)
     return {str(key).replace("_", "-"): value for key, value in tree.items()}
 
 
@@ -98,7 +102,7 @@ def pair(word):
     """(key, value) of a word KEY=VALUE."""
     key, sign, value = word.partition("=")
     if not sign or not key.strip():
-        raise refusal("--job", f'"{word}" is not KEY=VALUE', "write --job memory=60GB")
+        refuse("--job", f'"{word}" is not KEY=VALUE', "write --job memory=60GB")
     return key.strip().replace("_", "-"), value.strip()
 
 
@@ -114,7 +118,7 @@ def value_of(key, value, before, replace):
     except (TypeError, ValueError):
         number = 0
     if number < 1:
-        raise refusal("--job", f"{key} = {value} is not a number above 0", f"write {key}=1")
+        refuse("--job", f"{key} = {value} is not a number above 0", f"write {key}=1")
     return number
 
 
@@ -206,7 +210,7 @@ def batch(system, jobs, options, out, ranks=1, gpus=True):
     import dask_jobqueue
     from distributed import Client
 
-    from craton.comm.shotworker import shot_worker
+    from craton.comm.workers import shot_worker
 
     ignore_broken_pipes()
     folder = (Path(out) / "jobs").absolute()

@@ -3,9 +3,10 @@
 import os
 from dataclasses import dataclass
 
-from craton.backends import ResourceError, backend
+from craton.backends import backend
 from craton.backends.cpu import cores
 from craton.comm.local import Alone
+from craton.errors import ResourceError
 from craton.host.compile import compiler
 
 CORES_OF_A_TASK = 4  # where tasks run side by side on the CPU and nobody says how many

@@ -1,20 +1,25 @@
-"""Workers for tasks that do not know of each other, through Dask: on this computer, or wherever a
-Dask scheduler has some.
+"""Workers for tasks that do not know of each other, through Dask: on this computer, or wherever a Dask scheduler has some;
+how their processes begin, with no module of the working folder or of other users, and how they end.
 """
 
+import asyncio
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import islice
+from multiprocessing import forkserver
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, refuse
 
 INSTALL = "pip install 'craton[survey]' (dask, distributed and cryptography)"
 # tracebacks of Dask's own threads help nobody: what failed reaches the caller through its task
@@ -62,9 +67,7 @@ def available():
 def needed(key):
     """Refuse what needs Dask where it is missing; `key` is the word that asked for it."""
     if not available():
-        raise ScenarioError(
-            [Problem(key, "more than one worker needs Dask, which is not installed", f"{INSTALL}, or --workers 1")]
-        )
+        refuse(key, "more than one worker needs Dask, which is not installed", f"{INSTALL}, or --workers 1")
 
 
 @contextmanager
@@ -84,8 +87,6 @@ def local(environments, needed=()):
     """
     import dask
     from distributed import Client, Nanny, Scheduler, Security, SpecCluster
-
-    from craton.comm.forking import private_folder, safe_start, start_method
 
     ignore_broken_pipes()
     spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {"DASK_LOGGING__ASYNCIO": "critical"}
@@ -208,8 +209,6 @@ def remote(address):
 
 def prepare_workers(client, address):
     """Make workers that lose their scheduler end their shot first: `shot_worker`."""
-    from craton.comm.shotworker import shot_worker
-
     try:
         client.register_plugin(shot_worker())
     # whatever a worker without craton answers
@@ -315,3 +314,150 @@ def _outcome(client, future):
             "and the same command goes on with the others"
         )
     return error
+
+
+# a worker that is killed leaves a semaphore of numcodecs, which is removed at the end: no news
+QUIET = "ignore:resource_tracker"
+
+
+@contextmanager
+def safe_start():
+    """Inside, no new process of Python looks for modules in the working folder."""
+    warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), QUIET)))
+    variables = {"PYTHONSAFEPATH": "1", "PYTHONWARNINGS": warnings}
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+@contextmanager
+def private_folder():
+    """Make a folder that only this user enters, for Dask's files, inside: Dask looks for modules in
+    it, and by default it is ``/tmp/dask-scratch-space``, which any user may have made.
+    """
+    import dask
+
+    with (
+        TemporaryDirectory(prefix="craton-dask-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({"temporary-directory": folder}),
+    ):
+        yield folder
+
+
+@contextmanager
+def start_method(needed=()):
+    """Inside, workers can begin as Dask's setting says that this yields: dict. On Linux they are
+    copies of a process of one thread that has imported everything, and begin in a tenth of the
+    time; elsewhere a new interpreter each, which is Dask's default.
+
+    Parameters
+    ----------
+    needed : iterable of str
+        Modules that tasks import, beside those of craton that this process has imported; they
+        start no threads.
+    """
+    import dask
+    from distributed.utils import get_mp_context
+
+    if not sys.platform.startswith("linux"):
+        yield {}
+        return
+    method = {"distributed.worker.multiprocessing-method": "forkserver"}
+    ours = [name for name in sys.modules if name.startswith("craton.") and "__main__" not in name]
+    with dask.config.set(method):
+        get_mp_context()  # Dask names modules once, which the next line adds to
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", *ours, *needed])
+    before = server_pid()
+    try:
+        yield method
+    finally:
+        if before is None:
+            end_server()
+
+
+def server_pid():
+    """Process that is copied, where it runs: int or None."""
+    return getattr(forkserver._forkserver, "_forkserver_pid", None)
+
+
+def end_server():
+    """End the process that is copied: the next one has the environment and the files of its time."""
+    pid = server_pid()
+    if pid is not None:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+            getattr(forkserver._forkserver, "_stop", lambda: None)()
+
+
+LOOK = 0.2  # s between looks at whether a task has ended
+
+
+def shot_worker(gpus=0):
+    """Return the plugin of a worker that runs one task at a time: distributed.WorkerPlugin.
+
+    Parameters
+    ----------
+    gpus : int
+        That a task uses. Where a batch job has several workers and GPUs, they are dealt out in
+        turn; 0: workers keep what the batch system gave them.
+    """
+    from distributed import WorkerPlugin
+
+    class ShotWorker(WorkerPlugin):
+        """Takes its GPUs when it begins, and ends its task before it ends."""
+
+        name = "craton-shot-worker"
+
+        def setup(self, worker):
+            """Leave this process its GPUs, before any library looks for them."""
+            visible = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+            chosen = gpus_of(visible, place_in_job(worker.name), gpus)
+            if chosen:
+                os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
+
+        async def teardown(self, worker):
+            """Wait for the task that runs: it writes its result itself, and nobody would run it
+            again.
+            """
+            while worker.active_threads:
+                await asyncio.sleep(LOOK)
+
+    return ShotWorker()
+
+
+def place_in_job(name):
+    """Return the number of a worker among those of its batch job, which dask worker appends to the
+    name: ``craton-3-1`` is the second one of job 3.
+
+    Parameters
+    ----------
+    name : object
+        Name of a worker.
+    """
+    *job, number = str(name).rsplit("-", 2)
+    return int(number) if len(job) == 2 and number.isdecimal() else 0
+
+
+def gpus_of(visible, place, count):
+    """Return the GPUs of one worker of a job: list of str; empty where there is nothing to choose.
+
+    Parameters
+    ----------
+    visible : list of str
+        GPUs of the job.
+    place : int
+        Of the worker among those of the job.
+    count : int
+        GPUs for each worker.
+    """
+    if not count or len(visible) <= count:
+        return []
+    groups = len(visible) // count
+    first = place % groups * count
+    return visible[first : first + count]

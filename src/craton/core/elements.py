@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, refuse
 from craton.model.mesh import numbering
 
 INTEGER = 1000  # METIS weighs in whole numbers: the mean weight of an element is this
@@ -164,13 +164,7 @@ def partition(corners, centroids, ranks, method="auto", weights=None, seed=0, pa
     group = np.arange(len(centroids)) if pairs is None or not len(pairs) else groups(pairs, len(centroids))
     count = int(group.max(initial=-1)) + 1
     if not 1 <= ranks <= count:
-        raise ScenarioError(
-            [
-                Problem(
-                    "--ranks", f"{ranks} ranks for {len(centroids)} elements", "use fewer ranks: each needs an element"
-                )
-            ]
-        )
+        refuse("--ranks", f"{ranks} ranks for {len(centroids)} elements", "use fewer ranks: each needs an element")
     weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
     total = np.bincount(group, weights)
     centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)

@@ -1,12 +1,16 @@
-"""Partition of a grid over ranks: the box that each rank owns, from the cost of planes of points."""
+"""Partition of a grid over ranks: the box that each rank owns, from the cost of planes of points; and how long a step takes
+then, by kernel rate, links, latency, surface to volume.
+"""
 
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 
 from craton.core.layout import rounded
-from craton.core.subdomain import Neighbour, Subdomain
-from craton.errors import Problem, ScenarioError
+from craton.core.subdomain import Neighbour, Subdomain, shells
+from craton.errors import refuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ def split(plan, ranks, grid=None):
     shape, weights = plan.layout.shape, plan.weights
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
-        raise ScenarioError([Problem("run.grid", message, "give three numbers whose product is the number of ranks")])
+        refuse("run.grid", message, "give three numbers whose product is the number of ranks")
     candidates = [
         limits for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (limits := cuts(counts, weights))
     ]
@@ -79,7 +83,7 @@ def split(plan, ranks, grid=None):
             f"{words} do not fit {nx} x {ny} x {nz} points: each needs {weights.least} along an axis that is cut, "
             f"and the planes of a free surface{more} stay together"
         )
-        raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
+        refuse("--ranks", message, "use fewer ranks")
     return subdomains(min(candidates, key=lambda cut: max(costs(cut, weights))), weights.periodic)
 
 
@@ -224,3 +228,81 @@ def subdomains(cut, periodic):
         points = int(np.prod([b - a for a, b in zip(box[::2], box[1::2])], dtype=np.int64))
         out.append(Subdomain(box, tuple(neighbours), place, counts, points))
     return out
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Speeds of a GPU and its links; the defaults are those of a grid on H200s of one host (bench/NOTES.md).
+
+    Parameters
+    ----------
+    rate : float
+        Plain points a second, or what else costs are counted in.
+    bandwidth : float
+        Bytes a second out of a rank.
+    latency : float
+        Least time of an exchange, s.
+    thin : float
+        Cost of a point in the slabs that neighbours wait for, over that of another point.
+    launch : float
+        Launch time of a phase that is not hidden, s.
+    """
+
+    rate: float = 31e9
+    bandwidth: float = 166e9
+    latency: float = 25e-6
+    thin: float = 1.5
+    launch: float = 8e-6
+
+
+def step_seconds(cost, outer, nbytes, speeds):
+    """Return the seconds of a step of one rank: slabs first, then the rest while halos travel; two
+    phases.
+
+    Parameters
+    ----------
+    cost, outer : float
+        Of all that the rank owns, and of what neighbours wait for, as `Speeds.rate` counts.
+    nbytes : float
+        Bytes sent in a step.
+    """
+    travel = nbytes / speeds.bandwidth + 2 * speeds.latency if nbytes else 0.0
+    return (
+        speeds.thin * outer / speeds.rate
+        + max((cost - outer) / speeds.rate, travel)
+        + (2 * speeds.launch if nbytes else 0.0)
+    )
+
+
+# Of spectral elements, whose cost is the least traffic in bytes. Fitted to one and two H200s with 399,748
+# isotropic elements of 27 nodes each, degree 4, float32 (bench/results/sem_ranks_h200.json): 1.620 ms alone,
+# 1.629 without the exchange, 1.639 with it behind the inner elements.
+OF_ELEMENTS = Speeds(rate=2.2e12, thin=1.0, launch=5e-6)
+
+
+def grid_loads(partition, weights, phases, itemsize, thickness=4):
+    """Return for each rank (cost in plain points, points that neighbours wait for, bytes sent in a step).
+
+    Parameters
+    ----------
+    partition : list of Subdomain
+    weights : GridWeights
+    phases : sequence of Phase
+        All fields of a phase are sent as thick as the thickest.
+    itemsize : int
+        Bytes of a real.
+    thickness : int
+        Points of the slabs that neighbours wait for.
+    """
+    limits = [np.unique([n for subdomain in partition for n in subdomain.box[2 * a : 2 * a + 2]]) for a in range(3)]
+    uncut = map(float, costs(limits, replace(weights, cut=dict.fromkeys("zyx", 0.0))))
+    planes = {}
+    for axis, side in itertools.product("xyz", (0, 1)):
+        of_phases = [[h.low if side else h.high for h in p.halos if h.axis == axis] for p in phases]
+        planes[axis, side] = sum(len(thick) * max(thick, default=0) for thick in of_phases)
+    loads = []
+    for own, cost in zip(partition, uncut):
+        reals = sum(planes[face] * prod(own.shape) // own.shape["zyx".index(face[0])] for face in own.faces)
+        outer = sum(prod([b - a for a, b in zip(box[::2], box[1::2])]) for box in shells(own, thickness, 32)[0])
+        loads.append((cost, min(float(outer), cost), reals * itemsize))
+    return loads

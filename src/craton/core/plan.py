@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from craton.core.deferred import Rolling
 from craton.core.layout import Layout
 from craton.core.operator import Operator
 from craton.core.peaks import KIND as PEAKS
-from craton.core.rolling import Rolling
 from craton.core.subdomain import Subdomain, Totals
 from craton.memory import array_bytes
 from craton.text import html_sections, megabytes

@@ -4,43 +4,15 @@ computation, what is kept.
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from craton.driver.result import Result
-from craton.errors import CratonError, Interrupted, Problem, ResourceError, ScenarioError, own_errors
+from craton.errors import CratonError, Interrupted, ResourceError, own_errors, refuse
 from craton.methods import METHODS
 
 if TYPE_CHECKING:
     from craton.driver.job import Job
-
-__all__ = [
-    "check_ranks",
-    "choose_machine",
-    "load",
-    "plan",
-    "plan_of_rank",
-    "restart",
-    "resumable",
-    "resume",
-    "run",
-    "run_into",
-]
-
-
-def load(path, overrides=(), **tables):
-    """Return a scenario from a TOML file; see `craton.scenario.load`.
-
-    Examples
-    --------
-    >>> scenario = craton.load("two_layers.toml", ["time.duration=0.5"])
-    >>> scenario.time.duration
-    0.5
-    """
-    from craton.scenario import load
-
-    return load(path, overrides, **tables)
 
 
 def plan(scenario, comm=None, reuse=None):
@@ -84,18 +56,6 @@ def log_warnings(planned):
         logging.getLogger("craton").warning(text)
 
 
-def check_ranks(scenario, comm):
-    """Refuse several ranks where a method has only one.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    if comm.size > 1 and not METHODS[scenario.method].many_ranks:
-        message = f'{comm.size} ranks, but "{scenario.method}" runs on one rank for now'
-        raise ScenarioError([Problem("method", message, "leave out --ranks and mpiexec")])
-
-
 def plan_of_rank(scenario, planned, comm):
     """Return the plan of this rank from what `plan` gave.
 
@@ -105,9 +65,9 @@ def plan_of_rank(scenario, planned, comm):
         The domain cannot be cut into so many parts.
     """
     method = METHODS[scenario.method]
-    return (
-        planned if comm.size == 1 or method.plans_by_rank else method.subdomain(scenario, planned, comm.rank, comm.size)
-    )
+    if comm.size == 1 or method.plans_by_rank:
+        return planned
+    return method.subdomain(scenario, planned, comm.rank, comm.size)
 
 
 def drive(scenario):
@@ -137,6 +97,16 @@ def choose_machine(scenario, planned, comm, device=None):
         chosen = machine(device or scenario.run.device, comm, here, scenario.run.threads)
         drive(scenario).check_memory(planned, chosen, here.ranks if comm.size > 1 else 1)
     return chosen
+
+
+def job_of(scenario, planned, comm, device=None, progress=True, **wanted) -> "Job":
+    """Return the job of this rank on the machine that it gets, by its plan; `wanted` are other fields of `Job`. Rank 0 shows
+    the progress. All ranks must ask.
+    """
+    from craton.driver.job import Job
+
+    machine = choose_machine(scenario, planned, comm, device)
+    return Job(scenario, planned, machine, comm, progress=progress and comm.rank == 0, **wanted)
 
 
 @own_errors()
@@ -181,20 +151,16 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn
-    from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        shown = [progress] + [False] * (devices - 1)
-        work = partial(run, scenario, device, out, force, warn=warn, observers=observers)
-        return spawn(devices, lambda one: work(shown[one.rank], one))[0]
+        options = {"warn": warn, "observers": observers}
+        return spawn(devices, lambda one: run(scenario, device, out, force, progress, one, **options))[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
-        check_ranks(scenario, comm)
         planned = plan_of_rank(scenario, plan(scenario, comm), comm)
-    machine = choose_machine(scenario, planned, comm, device)
+    job = job_of(scenario, planned, comm, device, progress, out=out, force=force, observers=observers)
     if warn and comm.rank == 0:
         log_warnings(planned)
-    job = Job(scenario, planned, machine, comm, out, force, progress, observers=observers)
     if out is not None:
         return run_into(job)
     with agreed(comm):
@@ -274,7 +240,7 @@ def reopen_store(out, saved):
         if read_run(out).get("state") == FINISHED or not saved.folder.exists():
             remedy = "look into OUT, and type the command again where there is something left to do"
             message = f"another process has gone on with the run in {out}"
-            raise ScenarioError([Problem("OUT", message, remedy)])
+            refuse("OUT", message, remedy)
 
     store = Store.again(out, unchanged)
     try:
@@ -315,13 +281,13 @@ def resumable(out):
     state = read_run(out)
     if not (out / "run.json").exists():
         remedy = "name the directory that `craton run` wrote to"
-        raise ScenarioError([Problem("OUT", f"there is no run in {out}", remedy)])
+        refuse("OUT", f"there is no run in {out}", remedy)
     check_alone(out)
     if state.get("state") == "finished":
-        raise ScenarioError([Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")])
+        refuse("OUT", f"the run in {out} is finished: there is nothing to go on with", "")
     if not folders(out):
         remedy = f'run {out / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
-        raise ScenarioError([Problem("OUT", f"the run in {out} has left no checkpoint", remedy)])
+        refuse("OUT", f"the run in {out} has left no checkpoint", remedy)
     return last_manifest(out)
 
 
@@ -350,15 +316,12 @@ def resume(out, device=None, progress=True, comm=None, devices=None, observers=(
     """
     from craton.comm import ranks
     from craton.comm.local import Alone, spawn
-    from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        shown = [progress] + [False] * (devices - 1)
-        return spawn(devices, lambda one: resume(out, device, shown[one.rank], one, observers=observers))[0]
+        return spawn(devices, lambda one: resume(out, device, progress, one, observers=observers))[0]
     comm = Alone() if comm is None else ranks(comm)
     scenario, planned, saved = restart(out, comm)
-    machine = choose_machine(scenario, planned, comm, device)
-    return run_into(Job(scenario, planned, machine, comm, out, progress=progress, saved=saved, observers=observers))
+    return run_into(job_of(scenario, planned, comm, device, progress, out=out, saved=saved, observers=observers))
 
 
 def restart(out, comm):
@@ -368,6 +331,7 @@ def restart(out, comm):
     from craton.output.inputs import Inputs
     from craton.output.inspection import refuse_damaged_store
     from craton.output.store import RESULT
+    from craton.scenario import load
 
     with agreed(comm):
         if comm.rank == 0:

@@ -1,7 +1,7 @@
 """Checkpoints that are there: which one a run goes on from, whether it is whole and belongs to the
 run, and its state put into a program.
 
-Nothing is believed before its checksum has been compared and its values are within limits.
+Nothing is believed before its checksum has been compared.
 """
 
 import re
@@ -17,10 +17,9 @@ from craton.comm import agreed, broadcast
 from craton.core.plan import LANES
 from craton.core.recut import GridRank, MeshRank, recut
 from craton.core.subdomain import Subdomain
-from craton.driver.checkpoint import CHUNK, FOLDER, MUST_AGREE, RECORD
-from craton.driver.manifest import read_manifest
-from craton.errors import Problem, ResourceError, ScenarioError
-from craton.integrity import Damaged, check_file, digest
+from craton.driver.checkpoint import CHUNK, FOLDER, FORMAT, MANIFEST, MUST_AGREE, RECORD
+from craton.errors import ResourceError, ScenarioError, refuse
+from craton.integrity import KEY, Damaged, check_file, digest, read_json, unsealed
 from craton.methods import METHODS
 from craton.versions import versions
 
@@ -96,16 +95,14 @@ class Saved:
         """Refuse another scenario or other versions than those that it was written with."""
         file = str(self.out / "scenario.toml")
         if digest(text) != self.about["scenario"]:
-            self.refuse(
-                file, "this is not the scenario that the checkpoint was written with", "put it back, or run it anew"
-            )
+            refuse(file, "this is not the scenario that the checkpoint was written with", "put it back, or run it anew")
         installed = versions("craton")
         before = {name: version for name, version in self.about["versions"].items() if name in installed}
         if before != installed:
             then, now = (
                 ", ".join(f"{name} {version}" for name, version in programs.items()) for programs in (before, installed)
             )
-            self.refuse(
+            refuse(
                 "OUT",
                 f"the checkpoint was written by {then or 'another craton'}, this is {now or 'another one'}",
                 f"install {then or 'that one'} to go on, or run {file} anew",
@@ -119,7 +116,7 @@ class Saved:
         remedy = f"put it back, or run {self.out / 'scenario.toml'} anew"
         try:
             for message in changed(self.out, read_run(self.out).get("inputs", [])):
-                self.refuse("OUT", message, remedy)
+                refuse("OUT", message, remedy)
         except (KeyError, TypeError, ValueError) as error:
             raise Damaged(self.out / "run.json", f"its inputs cannot be right ({error})") from error
 
@@ -163,7 +160,7 @@ class Saved:
 
     def refuse_plan(self, names):
         """Raise what of a plan is not as it was."""
-        self.refuse(
+        refuse(
             "OUT",
             f"the run would not be the one that was interrupted: its {', '.join(names)} would be others",
             f"put back the files that {self.out / 'scenario.toml'} names, or run it anew",
@@ -188,10 +185,6 @@ class Saved:
             damage = Damaged(self.folder / RECORD, reason)
             damage.args = (f"{damage}\n    run {self.out / 'scenario.toml'} anew",)
             raise damage
-
-    def refuse(self, key, message, remedy):
-        """Raise what is in the way."""
-        raise ScenarioError([Problem(key, message, remedy)])
 
     def restore(self, program, rank):
         """Put the state into a program.
@@ -356,3 +349,22 @@ def last_whole(out, comm):
             return saved
         damages += reasons[:1]
     raise all_damaged(out, damages)
+
+
+def read_manifest(folder: Path) -> dict:
+    """Return the manifest of a checkpoint; raise Damaged where it is not as it was written, ScenarioError where another
+    version of craton wrote it.
+    """
+    path = folder / MANIFEST
+    try:
+        fields = read_json(path)
+        number = (unsealed(path) if KEY in fields else fields).get("format", 1)
+    except FileNotFoundError as error:
+        raise Damaged(path, "it is missing") from error
+    if number != FORMAT:
+        message = f"the checkpoint has format {number}, this version of craton reads format {FORMAT}"
+        refuse("OUT", message, "go on with the version that wrote it, or run scenario.toml anew")
+    fields = unsealed(path)
+    if f"step_{fields['step']:09d}" != folder.name:
+        raise Damaged(path, f"it is of step {fields['step']}, its folder is {folder.name}")
+    return fields

@@ -4,10 +4,13 @@ and compiled once.
 
 from collections.abc import Sequence
 
+from craton.comm.local import Alone
+from craton.driver import run as driver
+from craton.driver import waves
 from craton.driver.job import Job
 from craton.driver.march import Observer
 from craton.driver.result import Result
-from craton.errors import Problem, ScenarioError
+from craton.errors import ScenarioError, refuse
 from craton.methods import METHODS
 from craton.methods.waves.reuse import Reuse
 from craton.tables.fields import Table
@@ -38,39 +41,23 @@ class MediumRuns:
     """
 
     def __init__(self, scenario, device=None):
-        from craton.comm.local import Alone
-        from craton.driver import run as driver
-
-        self._comm, self._reuse, self._first = Alone(), Reuse(), scenario
+        self._reuse, self._first = Reuse(), scenario
         self.plan = driver.plan(scenario, reuse=self._reuse)
-        self.machine = driver.choose_machine(scenario, self.plan, self._comm, device)
+        self.machine = driver.choose_machine(scenario, self.plan, Alone(), device)
         self._arrays, self._filled_for = {}, None
 
     def compute(self, scenario, progress: bool = False, observers: Sequence[Observer] = ()) -> Result:
         """Run a scenario of this medium, with the domain, model, times and run of the first, in memory; the bits are those
         of `craton.run`.
         """
-        from craton.driver import waves
-
-        plan = self._planned(scenario)
+        plan = self.plan if scenario is self._first else driver.plan(scenario, reuse=self._reuse)
+        if plan.nbytes > self.plan.nbytes:
+            waves.check_memory(plan, self.machine, held=sum(array.nbytes for array in self._arrays.values()))
         arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
         program = waves.commit(scenario, plan, self.machine, arrays)
         self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
         job = Job(scenario, plan, self.machine, progress=progress, observers=observers)
         return waves.compute(job, program).finished()
-
-    def _planned(self, scenario):
-        """Return the plan of a scenario, which fits beside the arrays that are there."""
-        from craton.driver import run as driver
-        from craton.driver import waves
-
-        if scenario is self._first:
-            return self.plan
-        plan = driver.plan(scenario, reuse=self._reuse)
-        if plan.nbytes > self.plan.nbytes:
-            held = sum(array.nbytes for array in self._arrays.values())
-            waves.check_memory(plan, self.machine, held=held)
-        return plan
 
 
 class Simulation:
@@ -114,15 +101,13 @@ class Simulation:
     """
 
     def __init__(self, scenario, device=None):
-        from craton.driver.run import log_warnings
-
         if METHODS[scenario.method].drive != "march":
             remedy = "use craton.run, or craton.gravity.operator for many densities"
             message = f'a Simulation is of waves, and the method is "{scenario.method}"'
-            raise ScenarioError([Problem("method", message, remedy)])
+            refuse("method", message, remedy)
         self.scenario, self._runs = scenario, MediumRuns(scenario, device)
         self.plan = self._runs.plan
-        log_warnings(self.plan)
+        driver.log_warnings(self.plan)
 
     def __repr__(self):
         return f"<craton.Simulation of {self.scenario.title!r} on {self._runs.machine.describe()}>"

@@ -15,20 +15,18 @@ from craton.backends import cpu
 from craton.backends.base import Program
 from craton.comm import Comm, agreed
 from craton.comm.halos import connect
+from craton.core.deferred import rings, rolling_series, with_rings
 from craton.core.plan import RECORD_IN_MEMORY
-from craton.core.rolling import rings, rolling_series, with_rings
 from craton.driver import march as loop
 from craton.driver.checkpoint import Checkpoints
 from craton.driver.job import Job
 from craton.driver.march import Observer
 from craton.driver.observers.films import films_of
 from craton.driver.observers.guard import REPEAT, REPEAT_OF_RANKS, Clock, Guard, Stop, handled
-from craton.driver.observers.record import Record, Waveforms, recordings
+from craton.driver.observers.record import Record, Waveforms, opened, recordings, write_records
 from craton.driver.observers.snapshots import Snapshots
 from craton.driver.progress import Progress, progress_bar
-from craton.driver.records import opened, write_records
 from craton.driver.result import Result
-from craton.driver.trial import parts_to_time, step_seconds
 from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
 from craton.methods import METHODS
 from craton.output import peaks
@@ -37,6 +35,8 @@ from craton.versions import versions
 
 MESH = "mesh.vtu"
 MANY = 1000  # receivers whose files take long enough to say so
+# what is timed before a run: steps, about how long, and bytes of a plan, many times the caches of a processor
+TRIAL_STEPS, TRIAL_SECONDS, TRIAL_BYTES = (3, 20), 0.4, 256 << 20
 SNAPSHOT_SHARE = 0.5  # of the free memory, that snapshots of a run without a folder may take
 
 
@@ -71,7 +71,7 @@ def trial(scenario, planned, machine):
     """
     if not machine.shares_host_memory:
         return None
-    count = parts_to_time(planned)
+    count = -(-planned.nbytes // TRIAL_BYTES)  # parts, of which one is timed
     method = METHODS[scenario.method]
     if count == 1 or method.plans_by_rank:
         return step_seconds(planned, machine)
@@ -86,7 +86,7 @@ def trial(scenario, planned, machine):
 
 def commit(scenario, planned, machine, arrays=None):
     """Return the plan on the machine, filled from the scenario; `arrays` have their values already
-    (`Machine.commit`). Series that can be read as the run goes have rings, which `craton.core.rolling.rings` fills.
+    (`Machine.commit`). Series that can be read as the run goes have rings, which `craton.core.deferred.rings` fills.
     """
     begin = time.perf_counter()
     try:
@@ -300,3 +300,45 @@ def timings(program: Program, clock: Clock, end: float, comm: Comm) -> dict[str,
         **shared,
         "versions": versions(),
     }
+
+
+def step_seconds(plan, machine, clock=time.perf_counter):
+    """Return the seconds of a time step, the median of a few after a first one.
+
+    Material that a run fills when it is committed is constant here: kernels are as fast with it.
+
+    Parameters
+    ----------
+    plan : Plan
+        It takes the memory of a run while it is timed.
+    machine : Machine
+    clock : callable
+        ``time.process_time`` where other work holds the cores.
+
+    Returns
+    -------
+    float
+    """
+    fills = {a.part_of or name: constant for name, a in plan.arrays.items() if a.filled}
+    program = machine.commit(with_rings(plan), fills)
+    seconds, begin = [], clock()
+    least, most = (min(steps, plan.steps - 1) for steps in TRIAL_STEPS)
+    while len(seconds) <= least or (len(seconds) <= most and clock() - begin < TRIAL_SECONDS):
+        start = clock()
+        program.step(len(seconds))
+        machine.finish()
+        seconds.append(clock() - start)
+    return float(np.median(seconds[1:] or seconds))
+
+
+def constant(arrays, box):
+    """Fill arrays with ones.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+    box : tuple of int
+        Of the whole grid; unused.
+    """
+    for array in arrays.values():
+        array[...] = 1

@@ -1,5 +1,5 @@
-"""Host compilation: the C++ compiler that is there, flags, libraries by the digest of their text
-and flags.
+"""Host compilation: the C++ compiler that is there, flags, libraries by the digest of their text and flags; helpers of set-up,
+whose functions take arrays of NumPy.
 """
 
 import ctypes
@@ -16,6 +16,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from craton.errors import ResourceError
 from craton.host import kernel_cache
@@ -242,3 +244,42 @@ def _compile(command, source, place, digest):
         ) from error
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+# --- helpers of set-up: C++ texts that modules call from NumPy ---------------------------------------
+
+# sums and products are rounded one by one, as NumPy rounds them: the compiler must not contract them
+ROUNDING_FLAGS = tuple("-ffp-contract=off" if flag == "-ffp-contract=fast" else flag for flag in FLAGS)
+
+
+class Helper:
+    """The functions of a compiled text, which take addresses, 64-bit integers and doubles, and return nothing or an integer.
+
+    Each takes a batch of elements or points on one thread; threads take batches side by side, as they do with NumPy.
+    """
+
+    def __init__(self, library: ctypes.CDLL):
+        self.library = library
+
+    def call(self, name, *arguments):
+        """Call a function with contiguous arrays, integers and floats; what it returns, if anything, is an integer."""
+        function = getattr(self.library, name)
+        function.restype = ctypes.c_longlong
+        return function(*map(argument, arguments))
+
+
+def argument(value):
+    """Return an array, a number or None as a function of a `Helper` takes it."""
+    if isinstance(value, np.ndarray):
+        if not value.flags.c_contiguous:
+            raise ValueError(f"an array {value.shape} for a compiled helper is not contiguous")
+        return ctypes.c_void_p(value.__array_interface__["data"][0])
+    if value is None:
+        return ctypes.c_void_p()
+    return (ctypes.c_double if isinstance(value, float) else ctypes.c_longlong)(value)
+
+
+@cache
+def helper(path):
+    """Return the `Helper` of a C++ text, a Path."""
+    return Helper(library(path.read_text(), ROUNDING_FLAGS))

@@ -94,8 +94,6 @@ class Method(Protocol):
         Key in `craton.methods.METHODS`.
     drive : str
         How its plans are computed: ``"march"`` (a time loop) or ``"sweep"`` (a sum over tiles).
-    many_ranks : bool
-        Several ranks can share a run.
     plans_by_rank : bool
         Each rank plans its own subdomain; otherwise the whole is planned and then cut.
     benches : tuple of str
@@ -104,7 +102,6 @@ class Method(Protocol):
 
     name: str
     drive: str
-    many_ranks: bool
     plans_by_rank: bool
     benches: tuple
 

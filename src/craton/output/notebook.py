@@ -8,7 +8,7 @@ import numpy as np
 from craton.errors import CratonError
 from craton.output.frames import chosen, component_of, plane_of, robust_limit
 
-SCRIPT = Path(__file__).with_name("viewer.js")
+SCRIPT = Path(__file__).with_suffix(".js")
 MOST_BYTES = 24 * 2**20  # of pictures that are sent to the browser
 MOST_POINTS = 400  # along an axis of a picture: what a screen shows
 MOST_SAMPLES = 4000  # of a trace

@@ -91,7 +91,7 @@ class Recorded:
     name : str
     labels : dict of str to (places,) array
     about : dict
-        See `craton.core.recording.Recording`.
+        See `craton.core.snapshots.Recording`.
     values : array
         (time, place), read when it is used.
     """

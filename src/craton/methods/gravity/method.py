@@ -4,7 +4,7 @@
 class PrismGravity:
     """Gravity and its gradient tensor from ensembles of rectangular prisms."""
 
-    name, drive, many_ranks, plans_by_rank = "gravity", "sweep", True, False
+    name, drive, plans_by_rank = "gravity", "sweep", False
     benches = ("gravity",)
 
     def scenario(self):

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from craton.core.deferred import Deferred, Part
+from craton.core.deferred import Deferred, Part, Rolling
 from craton.core.operator import KERNELS, Operator, Struct
 from craton.core.plan import Array, Launch
-from craton.core.rolling import Rolling
 from craton.errors import ResourceError
 
 SHORT = 64  # points of a sum up to which those of many are copied together

@@ -17,7 +17,7 @@ class WaveMethod:
     waves = "Elastic waves"  # title of a run that has none
     # of the copy bandwidth that a whole time step reaches on a GPU, judged by its least traffic
     reached = 0.8
-    drive, many_ranks, plans_by_rank = "march", True, False
+    drive, plans_by_rank = "march", False
 
     def outline(self, scenario, ranks, planner):
         """Plans are quick: none is needed."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.host.helpers import helper
+from craton.host.compile import helper
 from craton.model.globe import radial
 from craton.model.globe.planet import INWARD, directed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.host.helpers import helper
+from craton.host.compile import helper
 
 SPHERES = Path(__file__).parent / "spheres.cpp"  # polynomials at nodes
 # Shear and pressure speeds along the vertical (v) and across it (h), eta = F / (A - 2 L); qkappa

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
-from craton.host.helpers import helper
+from craton.host.compile import helper
 from craton.model.ground import terrain
 from craton.model.media import anomalies, cells, checks, earth, layered, properties, rheology
 from craton.text import nearest

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.host.helpers import helper
+from craton.host.compile import helper
 from craton.model.mesh.shape import CORNERS
 
 LARGEST = np.iinfo(np.int32).max

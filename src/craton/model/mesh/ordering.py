@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.host.helpers import helper
+from craton.host.compile import helper
 from craton.model.mesh.shape import CORNERS
 
 BITS = 16  # of each coordinate along the curve

@@ -27,7 +27,7 @@ import numpy as np
 
 from craton.core.plan import Array, Phase, StepPlan
 from craton.errors import ResourceError
-from craton.host.helpers import helper
+from craton.host.compile import helper
 from craton.methods.spectral_element.equations import faces
 from craton.methods.spectral_element.equations.fixed_point import FloatingPoint
 from craton.methods.spectral_element.mesh import families, mesh_terms

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.host.helpers import helper
+from craton.host.compile import helper
 
 TEXT = Path(__file__).parent / "scan.cpp"
 
@@ -26,7 +26,7 @@ class Batched:
 
     Parameters
     ----------
-    functions : craton.host.helpers.Helper
+    functions : craton.host.compile.Helper
     """
 
     def __init__(self, functions):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.core.performance import OF_ELEMENTS, step_seconds
+from craton.core.partition import OF_ELEMENTS, step_seconds
 from craton.errors import refuse
 from craton.methods.spectral_element import build
 from craton.methods.spectral_element.mesh import chunk_notes, families

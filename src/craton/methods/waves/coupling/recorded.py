@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from craton import io
+from craton.core.deferred import Rolling
 from craton.core.gathering import partial_sums
 from craton.core.plan import Array, Launch
-from craton.core.recording import Recording, slots_for
-from craton.core.rolling import Rolling
+from craton.core.snapshots import Recording, slots_for
 from craton.errors import Problem, refuse
 from craton.io.contents import Wavefield
 from craton.methods.waves import tables as operators

@@ -4,8 +4,7 @@ memory of each rank.
 
 import numpy as np
 
-from craton.core.partition import split
-from craton.core.performance import OF_ELEMENTS, Speeds, grid_loads, step_seconds
+from craton.core.partition import OF_ELEMENTS, Speeds, grid_loads, split, step_seconds
 from craton.methods.waves.ranks.ranks import plan_of_rank
 
 SHOWN = 16  # ranks that are listed one by one

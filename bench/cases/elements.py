@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.harness import tables
 from craton.backends.cpu import CPU
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.operator import BOX
 from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, StepPlan
 from craton.methods.spectral_element.equations import operators as sem

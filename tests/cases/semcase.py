@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.plan import LANES, Array, Launch, Phase, StepPlan
 from craton.methods.spectral_element.equations import operators as sem
 from craton.methods.spectral_element.mesh import mesh_terms

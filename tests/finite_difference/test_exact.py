@@ -12,7 +12,7 @@ from kernelcase import inside, run, unchanged_outside
 
 import craton
 from craton import validation
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.scheme import stencil
 from craton.validation import CASES, GROUPS, absorbing, compare, conserved, validate, waveforms

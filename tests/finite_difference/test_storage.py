@@ -10,7 +10,7 @@ from smallcase import TEXT
 
 import craton
 from craton.backends.base import aligned
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.errors import ScenarioError
 from craton.methods.finite_difference.equations import operators, source_boxes, storage
 from craton.methods.finite_difference.equations.scheme import stencil

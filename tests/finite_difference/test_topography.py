@@ -10,8 +10,7 @@ from common import misfit, refused
 from fdcase import LOSSY, RIGID, THOMSEN, box, cases, explosion, force, ran, ricker, velocities
 
 import craton
-from craton.core.grid import Grid
-from craton.core.layout import Layout
+from craton.core.grid import Grid, Layout
 from craton.errors import ScenarioError
 from craton.methods.finite_difference import points
 from craton.methods.waves import pictures, tables

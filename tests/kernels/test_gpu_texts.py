@@ -12,7 +12,7 @@ from kernelcase import BLOCK, BOUNDS, inside, launch, on_host, tiers, unchanged_
 from kernelcase import run as run_on_grid
 
 from craton.backends.base import aligned
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.operator import Variant
 from craton.methods.finite_difference.adjoint import reversal
 from craton.methods.finite_difference.equations import operators, relaxing

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from kernelcase import ABSENT, LONGEST, PRECISIONS, commit, inside, run, tiers, unchanged_outside, unoptimised
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.plan import Launch
 from craton.methods.finite_difference.equations import operators, relaxing
 from craton.methods.finite_difference.equations.closure import (  # whose weights test_scheme.py checks

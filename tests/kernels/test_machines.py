@@ -17,7 +17,7 @@ from layeredcase import BOUNDARIES, text
 from craton.backends import backend
 from craton.backends.base import interleaved
 from craton.backends.cpu import CPU, SLABS_FROM, copy_in_slabs
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.plan import Launch
 from craton.core.subdomain import Neighbour, Subdomain, regions
 from craton.driver import waves

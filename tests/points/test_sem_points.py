@@ -13,7 +13,7 @@ from elementcase import Toy, brick
 from fdcase import cases
 
 from craton.conventions import COMPONENT_AXES
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.plan import Launch
 from craton.methods.spectral_element import snapshots, sources
 from craton.methods.spectral_element.mesh.placing import Places, mesh_top

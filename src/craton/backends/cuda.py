@@ -245,7 +245,8 @@ class CUDA:
             or plain_geometry(launch.box)
         )
         grid = blocks(launch.box, span, aligned=geometry is not None)
-        pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
+        # of each array, from the element that kernels count from
+        pointers = [arrays[a].reshape(-1)[plan.arrays[a].first :] if a else np.uintp(0) for a in launch.arrays]
         box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))
         arguments = (*pointers, box, launch.op.params.value(plan.precision, **launch.params))
         return lambda: function(grid, block, arguments)
@@ -260,10 +261,6 @@ class CUDA:
                     call()
 
         return run
-
-    def pointer(self, array, first):
-        """Return the array from the element that kernels count from."""
-        return array.reshape(-1)[first:]
 
     def region(self, calls):
         """Return a function of the step that launches the calls."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.localise import Cut, select_rows
 from craton.core.operator import Operator
 from craton.core.plan import Array, Launch, Phase, StepPlan

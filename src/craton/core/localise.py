@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.peaks import KIND as PEAKS
 from craton.core.plan import Plan
 from craton.core.subdomain import Subdomain, clip

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from craton.core.layout import rounded
+from craton.core.grid import rounded
 from craton.core.subdomain import Neighbour, Subdomain, shells
 from craton.errors import refuse
 

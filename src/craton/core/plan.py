@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.deferred import Rolling
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.operator import Operator
 from craton.core.peaks import KIND as PEAKS
 from craton.core.subdomain import Subdomain, Totals

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.gathering import owner_of
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.localise import localise_plan
 from craton.core.peaks import map_of
 from craton.core.subdomain import Subdomain

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.layout import rounded
+from craton.core.grid import rounded
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from craton.backends.base import Program
 from craton.comm import Comm, agreed, broadcast
-from craton.core.layout import rounded
+from craton.core.grid import rounded
 from craton.core.subdomain import clip
 from craton.driver.job import Job
 from craton.driver.march import Observer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import FACES
-from craton.core.layout import ALIGNMENT, LEFT, Layout, rounded
+from craton.core.grid import ALIGNMENT, LEFT, Layout, rounded
 from craton.methods.finite_difference.equations import relaxing, sea_floor, storage, vti
 from craton.methods.finite_difference.equations.closure import closure
 from craton.methods.finite_difference.equations.imaging import surface

@@ -7,7 +7,7 @@ r^2 (accelerations) or 2 G |m| / r^3 (gradients).
 
 import numpy as np
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.gravity import direct, tiles, tree
 from craton.methods.gravity.cost import GROW, Estimate, walk

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
 from craton.methods.gravity.fields import scale
 from craton.methods.gravity.operators import LANES, constants, kernel, record

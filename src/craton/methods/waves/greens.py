@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.operator import KERNELS, Operator, Struct
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.errors import Problem

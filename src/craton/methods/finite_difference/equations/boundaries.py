@@ -5,7 +5,7 @@ A kind of boundary is one function that gives its arrays and its launches per ph
 
 import numpy as np
 
-from craton.core.layout import rounded
+from craton.core.grid import rounded
 from craton.core.plan import Array, Launch
 from craton.methods.finite_difference.equations import operators, relaxing
 from craton.methods.finite_difference.equations.scheme import VELOCITY

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.layout import Layout
+from craton.core.grid import Layout
 from craton.core.operator import Struct
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ScenarioError

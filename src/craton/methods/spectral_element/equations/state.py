@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from craton.core.layout import ALIGNMENT, Layout, rounded
+from craton.core.grid import ALIGNMENT, Layout, rounded
 from craton.core.plan import Array
 
 SOLID = {"displacement": 3, "velocity": 3, "force": 3}  # reals a point, component fastest

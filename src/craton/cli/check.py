@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from craton.driver.run import plan
 from craton.errors import CratonError, ScenarioError, refuse
 
 PICTURES = (".png", ".pdf", ".svg", ".eps", ".jpg", ".tif", ".webp")
@@ -41,7 +42,6 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     ResourceError
         Where `out` cannot be written.
     """
-    from craton.driver.run import plan
     from craton.output.store import check_out
     from craton.scenario import format_problems, read
 
@@ -195,10 +195,3 @@ def known(key, name, names, noun):
         close = nearest(name, list(names))
         hint = f'; did you mean "{close}"?' if close else ""
         refuse(key, f'there is no {noun} "{name}"{hint}', f"write one of {listed(sorted(names))}")
-
-
-def warn(planned):
-    """Say on standard error what can be computed but is probably not meant."""
-    from craton.driver.run import log_warnings
-
-    log_warnings(planned)

@@ -2,8 +2,9 @@
 
 from functools import partial
 
-from craton.cli.check import checked, warn
+from craton.cli.check import checked
 from craton.cli.command import File, Set, Where, changes, option
+from craton.driver.run import log_warnings
 from craton.errors import CratonError
 from craton.text import duration
 
@@ -38,7 +39,7 @@ def plan(
     building = of_greens(scenario) if getattr(scenario, "greens", None) is not None else None
     if building is not None:
         print(building[1], flush=True)
-    warn(planned)
+    log_warnings(planned)
     text = method.cut(scenario, planned, ranks) if ranks is not None and ranks > 1 else ""
     if text:
         return print(text)

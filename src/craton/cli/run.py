@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from craton.cli.check import checked, warn
+from craton.cli.check import checked
 from craton.cli.command import (
     Debug,
     File,
@@ -21,6 +21,7 @@ from craton.cli.command import (
     option,
     target,
 )
+from craton.driver.run import log_warnings
 from craton.errors import ComputationError, CratonError, Ended, Interrupted, refuse
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def run_rank(file, overrides, out, force, quiet, ranks, comm):
     """Run on this rank; rank 0 writes and prints."""
     from craton.comm import agreed
     from craton.driver import run as driver
+    from craton.driver.job import Job
     from craton.memory import give_back_freed
 
     give_back_freed()
@@ -154,7 +156,8 @@ def run_rank(file, overrides, out, force, quiet, ranks, comm):
         planner, written_to = partial(driver.plan, comm=comm), out if comm.rank == 0 else None
         scenario, planned = checked(file, overrides, written_to, force, planner)
         planned = driver.plan_of_rank(scenario, planned, comm)
-    reported(driver.job_of(scenario, planned, comm, progress=not quiet, out=out, force=force))
+    machine = driver.choose_machine(scenario, planned, comm)
+    reported(Job(scenario, planned, machine, comm, out, force, progress=comm.rank == 0 and not quiet))
 
 
 def reported(job: "Job", note: str = "") -> None:
@@ -169,7 +172,7 @@ def reported(job: "Job", note: str = "") -> None:
     first, method, ranks = job.comm.rank == 0, METHODS[job.scenario.method], job.comm.size
     with agreed(job.comm):
         if first:
-            warn(job.plan)
+            log_warnings(job.plan)
         if job.progress:
             print(method.header(job.scenario, job.plan, job.machine, job.out), flush=True)
             print(f"  ranks   {ranks}\n" if ranks > 1 else "", note, sep="", end="", flush=True)
@@ -249,9 +252,11 @@ def resume(
 def resume_rank(out, device, quiet, comm):
     """Go on with the run on this rank; rank 0 writes and prints."""
     from craton.driver import run as driver
+    from craton.driver.job import Job
     from craton.memory import give_back_freed
 
     give_back_freed()
     scenario, planned, saved = driver.restart(out, comm)
-    job = driver.job_of(scenario, planned, comm, device, not quiet, out=out, saved=saved)
+    machine = driver.choose_machine(scenario, planned, comm, device)
+    job = Job(scenario, planned, machine, comm, out, progress=comm.rank == 0 and not quiet, saved=saved)
     reported(job, note=f"  from    step {saved.step:,}\n")

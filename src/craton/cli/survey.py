@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from craton.cli.check import checked, warn
+from craton.cli.check import checked
 from craton.cli.command import RanksOfShot, ShotOptions, argument, changes, flag, target
 from craton.cli.run import ended_by_signal
+from craton.driver.run import log_warnings
 from craton.errors import Ended, Interrupted, refuse
 from craton.text import duration, megabytes
 
@@ -66,7 +67,7 @@ def run_shots(shots, out, prepare, run, words=None, ranks=1):
     client = client_maker(shots)
     with ended_by_signal():
         survey = prepare(changes(shots.overrides, shots.device))
-        warn(survey)
+        log_warnings(survey)
         check_survey_out(out, survey, shots.force)
         if not shots.quiet:
             print(header(survey, out), *([words(survey)] if words else []), sep="\n", flush=True)

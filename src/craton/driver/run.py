@@ -4,6 +4,7 @@ computation, what is kept.
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,16 +100,6 @@ def choose_machine(scenario, planned, comm, device=None):
     return chosen
 
 
-def job_of(scenario, planned, comm, device=None, progress=True, **wanted) -> "Job":
-    """Return the job of this rank on the machine that it gets, by its plan; `wanted` are other fields of `Job`. Rank 0 shows
-    the progress. All ranks must ask.
-    """
-    from craton.driver.job import Job
-
-    machine = choose_machine(scenario, planned, comm, device)
-    return Job(scenario, planned, machine, comm, progress=progress and comm.rank == 0, **wanted)
-
-
 @own_errors()
 def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True, observers=()):
     """Run a scenario.
@@ -151,16 +142,17 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn
+    from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        options = {"warn": warn, "observers": observers}
-        return spawn(devices, lambda one: run(scenario, device, out, force, progress, one, **options))[0]
+        return spawn(devices, partial(run, scenario, device, out, force, progress, warn=warn, observers=observers))[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         planned = plan_of_rank(scenario, plan(scenario, comm), comm)
-    job = job_of(scenario, planned, comm, device, progress, out=out, force=force, observers=observers)
+    machine = choose_machine(scenario, planned, comm, device)
     if warn and comm.rank == 0:
         log_warnings(planned)
+    job = Job(scenario, planned, machine, comm, out, force, progress and comm.rank == 0, observers=observers)
     if out is not None:
         return run_into(job)
     with agreed(comm):
@@ -316,12 +308,14 @@ def resume(out, device=None, progress=True, comm=None, devices=None, observers=(
     """
     from craton.comm import ranks
     from craton.comm.local import Alone, spawn
+    from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(devices, lambda one: resume(out, device, progress, one, observers=observers))[0]
+        return spawn(devices, partial(resume, out, device, progress, observers=observers))[0]
     comm = Alone() if comm is None else ranks(comm)
     scenario, planned, saved = restart(out, comm)
-    return run_into(job_of(scenario, planned, comm, device, progress, out=out, saved=saved, observers=observers))
+    machine, progress = choose_machine(scenario, planned, comm, device), progress and comm.rank == 0
+    return run_into(Job(scenario, planned, machine, comm, out, progress=progress, saved=saved, observers=observers))
 
 
 def restart(out, comm):

@@ -145,7 +145,8 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     from craton.driver.job import Job
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(devices, partial(run, scenario, device, out, force, progress, warn=warn, observers=observers))[0]
+        on_rank = partial(run, scenario, device, out, force, progress, warn=warn, observers=observers)
+        return spawn(devices, on_rank)[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         planned = plan_of_rank(scenario, plan(scenario, comm), comm)

@@ -32,6 +32,10 @@ MOST_THREADS = 1 << 12
 OMP_PAUSE_HARD = 2  # <omp.h>
 PAUSES: list = []  # the function that ends OpenMP's threads, once it is called before forks
 KERNELS: dict[str, list] = {}  # sets of kernels of one text that were compiled, by its digest
+BOUNDS = tuple(name for name, _ in BOX.fields)
+ITEM = np.dtype(
+    [("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True
+)
 # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of
 # cache
 BLOCK_BYTES = 24 << 10
@@ -420,10 +424,7 @@ def host_memory():
     return memory.available() or 0, page * os.sysconf("SC_PHYS_PAGES")
 
 
-BOUNDS = tuple(name for name, _ in BOX.fields)
-ITEM = np.dtype(
-    [("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True
-)
+# --- launches as the runner takes them (runner.cpp) -----------------------------------------------
 
 
 @dataclass

@@ -428,6 +428,9 @@ def blocks(box, span, aligned):
     return tuple(-(-(b - a) // s) for (a, b), s in zip(((start, i1), (j0, j1), (k0, k1)), span))
 
 
+# --- launches that may run side by side -----------------------------------------------------------
+
+
 def side_by_side(launches, plan):
     """Return launches in groups: those of a group follow one another and do not depend on each
     other, so that any order of them, or all at once, gives the same bits.

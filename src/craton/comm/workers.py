@@ -30,7 +30,10 @@ BATCH = 64  # tasks that are sent together when so many have ended
 LOST = ("lost", "pending")  # a worker died with the result: Dask runs the task again
 ANSWER = 5  # s in which a scheduler must answer
 REFILL = 3  # s between looks at workers that are gone
+LOOK = 0.2  # s between looks at whether a task has ended
 LOOPBACK = "127.0.0.1"
+# a worker that is killed leaves a semaphore of numcodecs, which is removed at the end: no news
+QUIET = "ignore:resource_tracker"
 SETTINGS = {
     # a worker is given its next task when it is free, so that none waits behind a long one, and
     # none is blamed for the death of a worker that had not begun it
@@ -316,8 +319,7 @@ def _outcome(client, future):
     return error
 
 
-# a worker that is killed leaves a semaphore of numcodecs, which is removed at the end: no news
-QUIET = "ignore:resource_tracker"
+# --- how processes of this computer begin, and how workers of a cluster end -----------------------
 
 
 @contextmanager
@@ -393,9 +395,6 @@ def end_server():
         with suppress(OSError):
             os.kill(pid, signal.SIGTERM)
             getattr(forkserver._forkserver, "_stop", lambda: None)()
-
-
-LOOK = 0.2  # s between looks at whether a task has ended
 
 
 def shot_worker(gpus=0):

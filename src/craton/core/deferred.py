@@ -102,6 +102,9 @@ def rings(program, begun=0):
     return [Ring(program, name, begun) for name in program.rolling if name in program.arrays]
 
 
+# --- made when a machine takes them ---------------------------------------------------------------
+
+
 class Deferred:
     """Arrays that are made together, when the first is asked for, and let go as they are taken.
 

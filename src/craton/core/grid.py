@@ -9,6 +9,10 @@ import numpy as np
 from craton.model.mesh.shape import functions, gll_points
 
 EDGE = 12  # points: what is nearer to a face may be its doing
+ALIGNMENT = 32  # elements: 128 bytes in float32, a cache line of a GPU
+LEFT = 8  # ghosts before the first point of a row, at least
+# between fields of one block, against conflicts of equal low address bits
+FIELD_GAP = 17 * ALIGNMENT
 
 
 @dataclass(frozen=True)
@@ -252,10 +256,7 @@ class Cells:
         return len(self.elements)
 
 
-ALIGNMENT = 32  # elements: 128 bytes in float32, a cache line of a GPU
-LEFT = 8  # ghosts before the first point of a row, at least
-# between fields of one block, against conflicts of equal low address bits
-FIELD_GAP = 17 * ALIGNMENT
+# --- memory of a field ----------------------------------------------------------------------------
 
 
 def rounded(n, to):

@@ -230,6 +230,9 @@ def subdomains(cut, periodic):
     return out
 
 
+# --- seconds of a step ----------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Speeds:
     """Speeds of a GPU and its links; the defaults are those of a grid on H200s of one host (bench/NOTES.md).

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 MARGIN = 2  # planes beside a plane that centring and differentiating need
+RING_BYTES = 1 << 24  # of samples that wait on the machine, about
+MOST_SLOTS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +185,7 @@ class SnapshotSeries:
         return replace(self, reads=dict.fromkeys(self.reads, block), sampling=replace(self.sampling, chosen=chosen))
 
 
-RING_BYTES = 1 << 24  # of samples that wait on the machine, about
-MOST_SLOTS = 200
+# --- recordings around a box ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

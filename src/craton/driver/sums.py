@@ -166,6 +166,9 @@ def combined(errors, of_all):
     return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}
 
 
+# --- the tile loop --------------------------------------------------------------------------------
+
+
 @dataclass
 class Runner:
     """What a method needs to run plans: a machine and where to report progress.

@@ -144,6 +144,9 @@ class Waveforms(Observer):
         self.spent = self.written - begin
 
 
+# --- records in the store, receivers in blocks: memory does not grow with their number ------------
+
+
 def write_records(result, store):
     """Write waveforms and fibres to the store."""
     from craton.output.dataset import time_axis

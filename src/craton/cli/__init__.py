@@ -1,4 +1,6 @@
-"""The command line: a module per command has its function, whose parameters are the options; `app` lists them."""
+"""The command line: a function for each command, whose parameters are the options, in a module with others of its subject; `app`
+lists them.
+"""
 
 from craton.cli.app import main
 

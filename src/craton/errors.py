@@ -111,7 +111,7 @@ class Ended(CratonError):
         self.cause, self.exit_code = cause, code
 
 
-def refuse(problems: Sequence[Problem]) -> None:
+def refuse_all(problems: Sequence[Problem]) -> None:
     """Raise all problems at once, if there are any."""
     if problems:
         raise ScenarioError(problems)

@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.backends.cpu import host_memory
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import CratonError, Problem, ResourceError, ScenarioError, refuse
+from craton.errors import CratonError, Problem, ResourceError, ScenarioError, refuse_all
 from craton.greens.about import About, refuse_layout, refuse_others
 from craton.greens.fields import Fields
 from craton.greens.sources import moments_of, six_numbers
@@ -126,7 +126,7 @@ class Database:
         try:
             self._resolution = float(about.field["resolution"])
             field, problems = METHODS[about.method].moment_field(self.scenario, *map(spatial, about.volume))
-            refuse(problems)
+            refuse_all(problems)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             words = f"its field cannot be right ({type(error).__name__}: {error})"
             raise Damaged(self.path / RESULT / ".zattrs", words) from error

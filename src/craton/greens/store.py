@@ -13,7 +13,7 @@ import numpy as np
 
 from craton.conventions import VECTOR
 from craton.driver.march import Observer
-from craton.errors import ComputationError, Problem, ResourceError, ScenarioError, refuse
+from craton.errors import ComputationError, Problem, ResourceError, ScenarioError, refuse_all
 from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
@@ -181,7 +181,7 @@ class GreensTask(Task):
             runs = MediumRuns(scenario)
             low, high = map(spatial, self.corners)
             field, problems = METHODS[scenario.method].moment_field(scenario, low, high)
-            refuse(problems)
+            refuse_all(problems)
         pictures = Pictures(field.volume, self.every, self.samples)
         runs.compute(scenario, observers=[pictures])
         self.write(pictures.finished())
@@ -303,12 +303,12 @@ def prepare(scenario):
     bare = scenario.model_copy(update=bare)
     bounded = bare.model_copy(update={"greens": settings})
     field, problems = METHODS[scenario.method].moment_field(bounded, low, high)
-    refuse(problems)
+    refuse_all(problems)
     stations = stations_of(field.scenario)
     forces, bare = forces_of(scenario, stations), bare.model_copy(update={"receivers": ()})
     first = with_force(bare, stations, *next(iter(forces.values())), settings.max_frequency)
     planned, problems = planned_of(Shot("greens", first))
-    refuse(problems)
+    refuse_all(problems)
     every = interval_steps(settings.max_frequency, planned.dt)
     if not every:
         words = f"{settings.max_frequency:g} Hz is too high for time steps of {planned.dt:.4g} s"
@@ -319,7 +319,7 @@ def prepare(scenario):
     bare = bare.model_copy(update={"time": time})
     shots = [Shot(name, with_force(bare, stations, *force, settings.max_frequency)) for name, force in forces.items()]
     planned, problems = planned_of(shots[0])
-    refuse(problems)
+    refuse_all(problems)
     survey = GreensSurvey(
         scenario.title,
         shots,
@@ -354,7 +354,7 @@ def stations_of(scenario):
     stations = located(receivers.build(scenario), scenario, [])
     names = list(stations.names)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    refuse([Problem("receivers", f'two stations are called "{n}"', "rename one") for n in twice[:5]])
+    refuse_all([Problem("receivers", f'two stations are called "{n}"', "rename one") for n in twice[:5]])
     return stations
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods import METHODS
 from craton.shots.task import Task
 
@@ -158,7 +158,7 @@ def prepare(scenario, snapshots=False):
     from craton.survey import problems
     from craton.survey.shots import split
 
-    refuse(unfit(scenario))
+    refuse_all(unfit(scenario))
     shots = split(scenario)
     if not shots:
         remedy = 'give sources shot = "name" or shots = { from =, to =, count = }; craton run is for one experiment'
@@ -167,7 +167,7 @@ def prepare(scenario, snapshots=False):
     first = shots[0] if problem_list else min(shots, key=lambda shot: shot.start_time())
     planned, more = planned_of(first)
     known = {problem.key for problem in problem_list}
-    refuse([*problem_list, *(p for p in map(first.of_survey, more) if p.key not in known)])
+    refuse_all([*problem_list, *(p for p in map(first.of_survey, more) if p.key not in known)])
     return begun(shots, planned, {"scenario": scenario}, scenario.title, snapshots)
 
 
@@ -177,10 +177,10 @@ def single(name, scenario, snapshots=False):
 
     if split(scenario):
         return prepare(scenario, snapshots)
-    refuse(unfit(scenario))
+    refuse_all(unfit(scenario))
     shot = Shot(name, scenario)
     planned, problem_list = planned_of(shot)
-    refuse(problem_list)
+    refuse_all(problem_list)
     return begun([shot], planned, {name: scenario}, scenario.title, snapshots)
 
 
@@ -193,7 +193,7 @@ def together(surveys):
         With everything in which they differ from the first.
     """
     (first, survey), *others = surveys.items()
-    refuse(
+    refuse_all(
         [p for name, other in others for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)]
     )
     start = min(item.planned.start for item in surveys.values())

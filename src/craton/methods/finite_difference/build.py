@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.conventions import components
 from craton.core.grid import Grid
-from craton.errors import Problem, refuse
+from craton.errors import Problem, refuse_all
 from craton.methods.finite_difference import greens
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, sea_floor, source_boxes, storage
@@ -53,8 +53,8 @@ class GridDomain:
 
     def in_media(self, sources):
         """Return the sources; refuse those that waves without shear, or fields in 16 bits, cannot have."""
-        refuse(acoustic.source_problems(self.scenario, sources))
-        refuse(storage.source_problems(self.scenario, sources))
+        refuse_all(acoustic.source_problems(self.scenario, sources))
+        refuse_all(storage.source_problems(self.scenario, sources))
         return sources
 
     def discretise(self, scenario, sources, waves):
@@ -138,7 +138,7 @@ def derived_spacing(scenario):
     """
     domain = scenario.domain
     region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
-    refuse(earth.problems(scenario.model, region) + survey_problems(scenario))
+    refuse_all(earth.problems(scenario.model, region) + survey_problems(scenario))
     spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
     digits = 2 - math.floor(math.log10(spacing))
     return math.floor(spacing * 10**digits) / 10**digits

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from craton.errors import refuse
+from craton.errors import refuse_all
 from craton.memory import array_bytes, available
 from craton.methods.spectral_element import greens, ranks
 from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of, places_of
@@ -104,12 +104,12 @@ def prepare_mesh(scenario, team):
     """
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
-        refuse(sampling.problems(scenario.model, box))
+        refuse_all(sampling.problems(scenario.model, box))
     mesh = meshing.mesh_of(scenario, most_elements(scenario.run.degree, team.size))
-    team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
+    team.every(lambda: refuse_all(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
     region = Region(*map(tuple, mesh.bounds()))
     if box is None:
-        refuse(sampling.problems(scenario.model, region, mesh.region_names))
+        refuse_all(sampling.problems(scenario.model, region, mesh.region_names))
     return Prepared(mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names))
 
 

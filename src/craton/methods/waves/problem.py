@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from craton.core.plan import Plan
-from craton.errors import Problem, refuse
+from craton.errors import Problem, refuse_all
 from craton.methods.waves import peaks, pictures, receivers, sources, timing
 from craton.methods.waves.coupling import boxes, recorded
 from craton.methods.waves.greens import Volume
@@ -91,7 +91,7 @@ def set_up(domain: Domain) -> Setup:
     """Discretise a scenario on its domain, with sources, receivers and incident waves; all ranks must call."""
     scenario = domain.scenario
     tables = [*survey_problems(scenario), *refusal(scenario)]
-    refuse([*domain.problems(), *tables])
+    refuse_all([*domain.problems(), *tables])
     all_sources = domain.in_media(source_files.build_all(scenario, domain.values))
     all_receivers = located(survey_receivers.build(scenario), scenario, all_sources)
     all_sources, all_receivers = silence.warned(scenario, all_sources, all_receivers, domain.values)
@@ -99,8 +99,8 @@ def set_up(domain: Domain) -> Setup:
     begin = survey_sources.start_time(scenario, all_sources) if all_sources else np.inf
     scenario = recorded.timed(scenario, incident, begin)
     space = domain.discretise(scenario, all_sources, recorded.carriers(all_sources, incident))
-    refuse(space.problems(scenario, all_sources))
-    refuse(boxes.problems(space.boxes(scenario.domain), scenario.recording, incident))
+    refuse_all(space.problems(scenario, all_sources))
+    refuse_all(boxes.problems(space.boxes(scenario.domain), scenario.recording, incident))
     channels = survey_channels.channels(
         len(all_receivers), scenario.output.waveforms, space.motion, max(len(space.shots), 1)
     )
@@ -202,7 +202,7 @@ def times(scenario, sources, limit, where):
     ScenarioError
         The step of the scenario is unstable, or there are too many.
     """
-    refuse(step_problems(scenario, limit, where))
+    refuse_all(step_problems(scenario, limit, where))
     dt = timing.time_step(scenario, limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)

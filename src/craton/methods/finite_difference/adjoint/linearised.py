@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.conventions import OF_Q
 from craton.core.partition import split
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods.finite_difference import ranks
 from craton.methods.finite_difference.adjoint import coverage, increments, parameter_sums, quality, reversal
 from craton.methods.finite_difference.adjoint.linearised_state import State
@@ -45,14 +45,14 @@ class Linearised:
     """
 
     def __init__(self, scenario):
-        refuse(coverage.refused_tables(scenario))
+        refuse_all(coverage.refused_tables(scenario))
         domain = GridDomain(scenario)
-        refuse(domain.problems())
+        refuse_all(domain.problems())
         coverage.refuse_large(domain.grid)
         self.setup = setup = set_up(domain)
         self.d, self.grid, self.scenario = setup.space.d, domain.grid, scenario
         self.sources, self.receivers, self.channels = setup.sources, setup.receivers, setup.channels
-        refuse(coverage.refused_on_grid(self.d, self.sources))
+        refuse_all(coverage.refused_on_grid(self.d, self.sources))
         if not self.channels:
             raise ScenarioError([Problem("receivers", RECEIVERS, "")])
 

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from craton.errors import Problem, refuse
+from craton.errors import Problem, refuse_all
 from craton.methods.finite_difference.adjoint import (
     dependences,
     increments,
@@ -54,7 +54,7 @@ class State:
     def __init__(self, problem, d, given):
         self.problem, self.d, self.given = problem, d, given
         self.cells = d.cells
-        refuse(laminate_gradient.fluid_problems(d))
+        refuse_all(laminate_gradient.fluid_problems(d))
         self.medium = medium_of(d)
         self.forces = [s for s in problem.sources if s.force is not None]
         self.moments = [s for s in problem.sources if s.moment is not None]
@@ -236,7 +236,7 @@ class State:
         if self.d.relaxing:
             return
         words = "derivatives by a moment with shear on points of a fluid, or next to one"
-        refuse(
+        refuse_all(
             [
                 Problem("source", f"{s.name}: {words}", "move it into the solid")
                 for s in self.moments

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.conventions import OF_Q
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods.spectral_element.adjoint import nodal, pair_operators, pair_parts, pairs, replay, replay_operators
 from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule, RelaxingConstantsRule
 from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
@@ -127,7 +127,7 @@ class Linearised(Discretised):
     """
 
     def __init__(self, scenario, machine, prepared=None):
-        refuse(refused_tables(scenario))
+        refuse_all(refused_tables(scenario))
         self.machine, reuse = machine, Reuse()
         fast = scenario.run.model_copy(update={"assembly": "fast"})
         setup = set_up(MeshDomain(scenario.model_copy(update={"run": fast}), prepared, None, machine, reuse))
@@ -139,7 +139,7 @@ class Linearised(Discretised):
         self.channels = self.plan.channels
         (first, *rows), at = rows_of_channels(setup.space, self.channels, receivers)
         self.rows = list(zip(*(np.split(values, first[1:-1]) for values in rows)))
-        refuse(refused_on_mesh(d, self.sources, self.channels, self.rows))
+        refuse_all(refused_on_mesh(d, self.sources, self.channels, self.rows))
         self.d = nodal.nodal(d)
         self.rule = rule_of(d)(self.d)
         self.grid = nodal.Nodes(self.d, self.rule.weights)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.partition import OF_ELEMENTS, step_seconds
-from craton.errors import refuse
+from craton.errors import refuse_all
 from craton.methods.spectral_element import build
 from craton.methods.spectral_element.mesh import chunk_notes, families
 from craton.methods.waves.problem import step_problems
@@ -156,10 +156,10 @@ def count(scenario, machine, ranks=1):
     """
     chunk = earth_chunk.chunk_of(scenario)
     on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))})
-    refuse(survey_problems(on_earth))
+    refuse_all(survey_problems(on_earth))
     limit, per_element = columns(scenario, chunk, machine)
     step = scenario.time.step or time_step_for(limit)
-    refuse(step_problems(scenario, limit, "mesh"))
+    refuse_all(step_problems(scenario, limit, "mesh"))
     degree = scenario.run.degree
     largest_slice, points, shared, outer, grid = (count_sphere if chunk.all_chunks > 1 else count_chunk)(
         chunk, ranks, degree

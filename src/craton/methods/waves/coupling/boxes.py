@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods.waves.coupling import recorded
 from craton.methods.waves.coupling.oblique import STRESS, VELOCITY, side_problems, turned
 from craton.methods.waves.tables import Changed, stacked
@@ -352,7 +352,7 @@ def incident_values(boxes, wave, sides):
     d, places = boxes.d, sides.places
     if not (wave.wavelet or wave.resampled):
         points, wrong = recorded.matching_values(wave, places, boxes.tolerance, boxes.team)
-        refuse(wrong or recorded.medium_problems(wave, points, places))
+        refuse_all(wrong or recorded.medium_problems(wave, points, places))
         return recorded.values_of(d, wave, points, places.late)
     without = sides.without_anomalies(wave) if wave.wavelet else {}
     if places.fluid.any():
@@ -360,11 +360,11 @@ def incident_values(boxes, wave, sides):
         words = "waves that are not recorded on this grid do not pass fluid at the sides of the box yet, "
         words += f"near ({x:.6g}, {y:.6g}, {z:.6g}) m"
         remedy = "keep fluid away from the sides, or record the waves on this grid, without sampling"
-        refuse([Problem(wave.key, words, remedy)])
+        refuse_all([Problem(wave.key, words, remedy)])
     if wave.wavelet:
-        refuse(side_problems(d, wave, {name: places.medium[name] for name in without}, without, places.xyz))
+        refuse_all(side_problems(d, wave, {name: places.medium[name] for name in without}, without, places.xyz))
     else:
-        refuse(wave.problems(d, places.fields, places.xyz, places.medium, boxes.reach))
+        refuse_all(wave.problems(d, places.fields, places.xyz, places.medium, boxes.reach))
     return wave.series(d, places.fields, places.xyz, boxes.precision)
 
 

@@ -14,7 +14,7 @@ from craton.core.deferred import Rolling
 from craton.core.gathering import partial_sums
 from craton.core.plan import Array, Launch
 from craton.core.snapshots import Recording, slots_for
-from craton.errors import Problem, refuse
+from craton.errors import Problem, refuse_all
 from craton.io.contents import Wavefield
 from craton.methods.waves import tables as operators
 from craton.methods.waves.coupling.oblique import plane_incident
@@ -132,7 +132,7 @@ def opened(scenario, method):
             problems.append(Problem(f"{key}.recorded", words, remedy))
             continue
         incident.append(Incident(key, recorded))
-    refuse(problems)
+    refuse_all(problems)
     return incident
 
 
@@ -234,12 +234,12 @@ def values_of(d, wave, places, late):
     largest = largest_values(recorded, places, first, d.steps + shift, slots)
     if not np.isfinite(largest).all():
         words = "it is not complete: the run that recorded it was stopped"
-        refuse([Problem(f"{wave.key}.recorded", words, "run it again, or resume it")])
+        refuse_all([Problem(f"{wave.key}.recorded", words, "run it again, or resume it")])
     before = largest_values(recorded, places, 0, first, slots).max(initial=0.0)
     if before > QUIET * max(largest.max(initial=0.0), before):
         words = f"waves have come before the run begins, at {d.start:.6g} s"
         remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
-        refuse([Problem("time.start", words, remedy)])
+        refuse_all([Problem("time.start", words, remedy)])
     late = np.asarray(late, bool)
     rows = RecordedRows(recorded.path, recorded.name, places, late, shift, largest)
     return Rolling(rows, (d.steps, len(places)), np.dtype(d.precision), slots)

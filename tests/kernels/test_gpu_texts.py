@@ -18,7 +18,6 @@ from craton.methods.finite_difference.adjoint import reversal
 from craton.methods.finite_difference.equations import operators, relaxing
 from craton.methods.finite_difference.equations.scheme import FIELDS, STRESS, stencil
 from craton.methods.spectral_element.adjoint import pair_operators as pair
-from craton.methods.spectral_element.adjoint import replay_operators as replay
 from craton.methods.spectral_element.equations import operators as sem
 from craton.model.media.attenuation import relaxation
 
@@ -196,7 +195,7 @@ PAIRS = [
 def test_forces_of_two_fields(verb, kind, fluid, precision, tmp_path):
     """Forces of both; sums, or what a change scatters."""
     mesh, rng, fields = semcase.mesh_of(kind.degree, kind.geometry, (3, 1, 1)), np.random.default_rng(5), 3 - 2 * fluid
-    op, rows = getattr(replay if verb == "replayed" else pair, verb)(kind, fluid, precision), pair.rows_of(kind, fluid)
+    op, rows = getattr(pair, verb)(kind, fluid, precision), pair.rows_of(kind, fluid)
     into, field = op.arrays[0], next(a for a in op.reads if a.endswith("pair"))
     arrays = {into: np.zeros((mesh.count + 1) * 2 * fields), field: rng.random((mesh.count + 1) * 2 * fields)}
     arrays |= {"moduli": mesh.random(1 if fluid else 21 if kind.full else 2), "change": mesh.random(rows, low=0.1)}
@@ -207,7 +206,7 @@ def test_forces_of_two_fields(verb, kind, fluid, precision, tmp_path):
     same_elements(op, {into, "sums", "memory", "second_memory", "layer"}, arrays, params, precision, tmp_path)
 
 
-STEPS = [(make, fields) for fields in (3, 1) for make in (pair.pair_back, pair.pair_forward, replay.transposed_step)]
+STEPS = [(make, fields) for fields in (3, 1) for make in (pair.pair_back, pair.pair_forward, pair.transposed_step)]
 
 
 @pytest.mark.parametrize("make, fields", tiers(STEPS, STEPS[:3]))

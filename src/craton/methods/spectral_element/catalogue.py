@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from craton.methods.spectral_element.adjoint import pair_operators, replay_operators
+from craton.methods.spectral_element.adjoint import pair_operators
 from craton.methods.spectral_element.equations import fixed_point
 from craton.methods.spectral_element.equations import operators as sem
 from craton.methods.spectral_element.mesh.element import DEGREES
@@ -67,8 +67,7 @@ def operators(degree, precision="float32"):
     all_operators += [sem.to_fluid(layered=True), sem.to_solid(layered=True)]
     all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     remembering = [lossy_layers[0], {"relaxation": lossy, "full": True, "bulk": True}]
-    all_operators += pair_operators.catalogue(kind, precision, remembering)
-    all_operators += replay_operators.catalogue(kind, precision, [*remembering, layers[-1]])
+    all_operators += pair_operators.catalogue(kind, precision, remembering, [*remembering, layers[-1]])
     in_fixed_point = [op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
     all_operators += [op.exact(fixed_point.units_of(op)) for op in in_fixed_point]
     all_operators += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]

@@ -8,49 +8,34 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.conventions import OF_Q
 from craton.errors import Problem, ScenarioError, refuse_all
-from craton.methods.spectral_element.adjoint import nodal, pair_operators, pair_parts, pairs, replay, replay_operators
-from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule, RelaxingConstantsRule
+from craton.methods.spectral_element.adjoint import linearised_steps, nodal, pair_operators, pair_parts
+from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule
 from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
-from craton.methods.spectral_element.adjoint.linearised_state import HALF_STEPS, State
-from craton.methods.spectral_element.adjoint.linearised_steps import Discretised
-from craton.methods.spectral_element.adjoint.relaxing_rule import RelaxingRule
+from craton.methods.spectral_element.adjoint.linearised_state import State
 from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.equations.time_step import stable_step
 from craton.methods.spectral_element.sites import sites
 from craton.methods.spectral_element.sources import moment_rows
 from craton.methods.spectral_element.space import ElementSpace
-from craton.methods.waves import q_parameters
+from craton.methods.waves.adjoint import (
+    BEYOND_GRADIENTS,
+    HALF_STEPS,
+    LinearisedScenario,
+    refuse_without_receivers,
+    refused,
+)
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.sources import histories
 from craton.survey import leapfrog
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
 
 # measured bytes of a node, see bench/NOTES.md: without attenuation and with it; of 21 constants
 CHAIN_BYTES = {False: 103, True: 438}
 CHAIN_CONSTANTS = {False: 536, True: 807}
-RECEIVERS = "gradients need receivers: add [[receivers]]"
-
-
-BEYOND_GRADIENTS = {FiniteFault: "a finite fault", Catalogue: "a file of more than 1,000 sources"}
-
-
-def refused_tables(scenario):
-    """Return what gradients do not cover yet and the tables of a scenario say: list of Problem.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    """
-    if not scenario.injection:
-        return []
-    words = "gradients of spectral elements do not cover injections"
-    return [Problem("injection", words, "leave it out")]
+HERE = "gradients of spectral elements"
 
 
 def refused_on_mesh(d, sources, channels, rows):
@@ -64,28 +49,17 @@ def refused_on_mesh(d, sources, channels, rows):
     rows : list of (index, weight)
         Of each channel.
     """
+    recorded = {(channel.quantity, pair_parts.field_of(d, index[0])) for channel, (index, _) in zip(channels, rows)}
     wrong = []
-    in_rock = {
-        channel.quantity
-        for channel, (index, _) in zip(channels, rows)
-        if pair_parts.field_of(d, index[0]) != "pressure"
-    }
-    if d.anisotropic and "pressure" in in_rock:
+    if d.anisotropic and any(quantity == "pressure" and field != quantity for quantity, field in recorded):
         words = "pressure in an anisotropic medium"
         wrong.append(("receivers", words, "record velocity or strain rate"))
     for source in sources:
         if kind := BEYOND_GRADIENTS.get(type(source)):
             wrong.append(("source", f"{source.name}: {kind}", "use point sources"))
-    moving = {
-        channel.quantity
-        for channel, (index, _) in zip(channels, rows)
-        if pair_parts.field_of(d, index[0]) == "potential_rate"
-    }
-    for quantity in sorted(moving):
+    for quantity in sorted(quantity for quantity, field in recorded if field == "potential_rate"):
         wrong.append(("receivers", f"{quantity} in a fluid", "record its pressure"))
-    return [
-        Problem(key, f"gradients of spectral elements do not cover {words}", remedy) for key, words, remedy in wrong
-    ]
+    return refused(wrong, HERE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +81,7 @@ class Column:
     site: Any = None
 
 
-class Linearised(Discretised):
+class Linearised(LinearisedScenario, linearised_steps.Discretised):
     """A scenario of one run, discretised once, with a medium of the nodes that may change.
 
     Mesh, time step, and sources' series stay those of the scenario.
@@ -127,13 +101,12 @@ class Linearised(Discretised):
     """
 
     def __init__(self, scenario, machine, prepared=None):
-        refuse_all(refused_tables(scenario))
+        refuse_all(refused([("injection", "injections", "leave it out")] if scenario.injection else [], HERE))
         self.machine, reuse = machine, Reuse()
         fast = scenario.run.model_copy(update={"assembly": "fast"})
         setup = set_up(MeshDomain(scenario.model_copy(update={"run": fast}), prepared, None, machine, reuse))
         d, self.sources, receivers = setup.space.d, setup.sources, setup.receivers
-        if not setup.channels:
-            raise ScenarioError([Problem("receivers", RECEIVERS, "")])
+        refuse_without_receivers(setup.channels)
         self.scenario = scenario
         self.plan = replace(assemble(setup, reuse), arrays={}, phases=())
         self.channels = self.plan.channels
@@ -141,7 +114,7 @@ class Linearised(Discretised):
         self.rows = list(zip(*(np.split(values, first[1:-1]) for values in rows)))
         refuse_all(refused_on_mesh(d, self.sources, self.channels, self.rows))
         self.d = nodal.nodal(d)
-        self.rule = rule_of(d)(self.d)
+        self.rule = (ConstantsRule if d.anisotropic else nodal.ChainRule)(self.d)
         self.grid = nodal.Nodes(self.d, self.rule.weights)
         self.sites = self._sites_of_pressure(receivers, ~np.isnan(at))
         self.columns = columns_of(self.d, self.sources)
@@ -164,28 +137,9 @@ class Linearised(Discretised):
         return nodal.moduli_of(self.d)
 
     @property
-    def largest_inverse_q(self):
-        """Largest 1/Q for which the mechanisms are good; None without attenuation."""
-        return q_parameters.largest(self.d.relaxation)
-
-    def start(self, names):
-        """Return the cells that parameters are made of: `cells`, and for parameters of Q behind them
-        1/Qp and 1/Qs.
-
-        Raises
-        ------
-        ScenarioError
-            The medium has no Q, or an infinite one where Q and not 1/Q is asked for.
-        """
-        if not set(names) & set(OF_Q):
-            return self.cells
-        relaxation = self.d.relaxation if self.relaxes else None
-        of_q = q_parameters.refuse(names, self._losses, relaxation, self.d.anisotropic, "nodes")
-        return (*self.cells, *of_q)
-
-    def _losses(self):
-        """1/Qp and 1/Qs of the nodes."""
-        return self.d.nodal["loss_p"], self.d.nodal["loss_s"]
+    def inverse_q(self):
+        """1/Qp and 1/Qs of the nodes; None where no elements relax."""
+        return tuple(self.d.nodal[name] for name in nodal.LOSSES) if self.relaxes else None
 
     @property
     def relaxes(self):
@@ -207,11 +161,10 @@ class Linearised(Discretised):
     @cached_property
     def series(self):
         """Forces and moment rates as the leapfrog has them, (steps, sources) by half step."""
-        rates = np.stack([s.wavelet(self._times(s)) for s in self.sources], axis=1)
         return {
-            HALF_STEPS[kind]: leapfrog.for_leapfrog(rates[:, chosen], self.d.dt, place)
+            HALF_STEPS[kind]: leapfrog.for_leapfrog(np.stack(rates, axis=1), self.d.dt, place)
             for kind, place in (("force", 0.0), ("moment", 0.5))
-            if (chosen := self.of_kind(kind))
+            if (rates := [s.wavelet(self._times(s)) for s in self.of_kind(kind)])
         }
 
     def _times(self, source):
@@ -219,10 +172,7 @@ class Linearised(Discretised):
         half = 0.5 if source.force is None else 0.0
         return self.d.start + (np.arange(self.d.steps) + half) * self.d.dt
 
-    def of_kind(self, kind):
-        """Return the numbers of the sources that are forces or moments: list."""
-        return [n for n, s in enumerate(self.sources) if (s.force is not None) == (kind == "force")]
-
+    places = "nodes"
     waves = "elastic"
     fastest = np.inf  # `at` refuses what is too fast
     # where the fields with which a run ends lie in the pairs, and how many components they have
@@ -255,15 +205,15 @@ class Linearised(Discretised):
         precision, degree = self.d.precision, self.d.element.degree
         highest = pair_operators.HIGHEST[precision]
         if self.irreversible():
-            highest = max(n for n in range(1, highest + 1) if replay_operators.fits(n, precision))
+            highest = max(n for n in range(1, highest + 1) if pair_operators.fits(n, precision))
         if not machine.shares_host_memory and degree > highest:
             words = f"gradients in {precision} on a GPU need a degree of at most {highest}"
             remedy = 'set run.degree, run.precision = "float32" or run.device = "cpu"'
             raise ScenarioError([Problem("run.degree", f"{degree}: {words}", remedy)])
 
     def residual_series(self, derivative, orders):
-        """See `pairs.residual_series`."""
-        return pairs.residual_series(derivative, orders, self.d.dt)
+        """See `linearised_steps.residual_series`."""
+        return linearised_steps.residual_series(derivative, orders, self.d.dt)
 
     @property
     def rows_of_sums(self):
@@ -283,7 +233,7 @@ class Linearised(Discretised):
         """
         of_points = [factor * values for values in collected.points]
         of_faces = [None if values is None else factor * self.d.dt * values for values in collected.faces]
-        of_points, of_faces = replay.undamped(self.d, self.elements[0], of_points, of_faces)
+        of_points, of_faces = linearised_steps.undamped(self.d, self.elements[0], of_points, of_faces)
         return factor * self.d.dt * collected.elements, of_points, of_faces
 
     def illumination(self, light):
@@ -355,17 +305,11 @@ class Linearised(Discretised):
     def _faster(self, cells):
         """Return by which factor waves of high frequency are faster than at the start, at most."""
         squares = []
-        for rho, (kappa, mu) in ((medium[0], self.rule.unrelaxed(medium)) for medium in (cells, self.cells)):
-            squares.append(((kappa + 4 / 3 * mu) / rho, mu / rho))
+        for medium in (cells, self.cells):
+            lam, mu, *_ = np.moveaxis(self.rule.moduli(..., *medium)[0], 1, 0)
+            squares.append(((lam + 2 * mu) / medium[0], mu / medium[0]))
         ratios = [now / np.where(start > 0, start, np.inf) for now, start in zip(*squares)]
         return float(np.sqrt(np.max(ratios)))
-
-
-def rule_of(d):
-    """Return the class of the chain rule of a `Discretisation`."""
-    if d.anisotropic:
-        return ConstantsRule if d.relaxation is None else RelaxingConstantsRule
-    return nodal.ChainRule if d.relaxation is None or d.fluid.all() else RelaxingRule
 
 
 def columns_of(d, sources):

@@ -2,22 +2,18 @@
 rule from their sums to the medium and to sources.
 """
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from craton.methods.spectral_element.adjoint import pairs
-from craton.methods.spectral_element.adjoint.linearised_steps import Steps, arrays_of
+from craton.methods.spectral_element.adjoint.linearised_steps import DERIVATIVES, Steps, arrays_of
 from craton.methods.spectral_element.adjoint.pair_parts import field_of
 from craton.methods.spectral_element.sites import at_sites
 from craton.methods.spectral_element.space import ElementSpace
-from craton.methods.waves import sources as unit_sources
-
-HALF_STEPS = {"force": "velocity", "moment": "stress"}
+from craton.methods.waves.adjoint import HALF_STEPS, LinearisedState, unit_rows
 
 
-class State(Steps):
+class State(Steps, LinearisedState):
     """Plans and chain rule of a `Linearised` scenario with one medium.
 
     Parameters
@@ -55,7 +51,7 @@ class State(Steps):
     @cached_property
     def orders(self):
         """How often the field that a channel records is differentiated by time: (channels,)."""
-        return np.array([pairs.DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int)
+        return np.array([DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int)
 
     @cached_property
     def arrays(self):
@@ -133,71 +129,32 @@ class State(Steps):
         """Rows of unit sources in the places of forces, then of moments, and of the derivatives by
         position: `unit_sources.PARTS` of each source.
         """
+        spacing = float(np.cbrt(self.d.statistics.smallest))
         return [
             row
-            for kind in ("force", "moment")
-            for n in self.problem.of_kind(kind)
-            for row in self._units_of(self.problem.sources[n], kind)
+            for kind in HALF_STEPS
+            for source in self.problem.of_kind(kind)
+            for row in unit_rows(ElementSpace(self._of_places(source)), source, kind, spacing, self._holds)
         ]
 
-    def _units_of(self, source, kind):
-        """Rows of the unit sources of one."""
-        d, step = self.d, unit_sources.MOVED * float(np.cbrt(self.d.statistics.smallest))
-        shifts = [(axis, sign) for axis in range(unit_sources.AXES) for sign in (1, -1)]
-        places = [unit_sources.shifted(source, axis, sign * step) for axis, sign in shifts]
-        located = d.locate(np.array([place.xyz for place in places]), False).element
-        inside = (located >= 0).reshape(-1, 2).all(axis=1).repeat(2)
-        places = [place if ok else source for ok, place in zip(inside, places)]
-        units = [replace(source, **{kind: unit}) for unit in unit_sources.components(kind)]
-        index, weight, column = ElementSpace(self._of_places(source)).point_rows([*units, *places])
-        rows = [(index[column == n], weight[column == n]) for n in range(len(units) + len(places))]
-        moved = [
-            (at, sign / (2 * step) * ok * by) for (at, by), ok, (_, sign) in zip(rows[len(units) :], inside, shifts)
-        ]
-        joined = [tuple(np.concatenate(part) for part in zip(*moved[n : n + 2])) for n in range(0, len(moved), 2)]
-        return [*rows[: len(units)], *joined]
+    def _holds(self, xyz):
+        """Tell which positions (n, 3) lie in the mesh."""
+        return self.d.locate(xyz, False).element >= 0
 
     def _of_places(self, source):
         """Return the discretisation by which a source is placed: in a solid that of the start, in a
         fluid that of this medium.
         """
-        fluid = any(self.problem.sources[c.source] is source for c in self._columns_in_fluid())
+        columns = (self.problem.columns[n] for n in self.of_sources)
+        fluid = any(self.problem.sources[column.source] is source for column in columns)
         return self.d if fluid else self.problem.d
 
-    def _columns_in_fluid(self):
-        """Columns of sources in a fluid."""
-        return [self.problem.columns[n] for n in self.of_sources]
-
-    def units_of(self, kind):
-        """Return the number of rows of unit sources of forces or moments."""
-        return unit_sources.PARTS[kind] * len(self.problem.of_kind(kind))
-
     def by_sources(self, kind, taps):
-        """Return what the misfit changes by with the forces or moments.
-
-        Parameters
-        ----------
-        kind : str
-            ``"force"`` or ``"moment"``.
-        taps : (steps, columns) array
-            dJ by what each unit source injects at each step.
-
-        Returns
-        -------
-        list of dict
-            See `craton.methods.finite_difference.adjoint.linearised_state.State.by_sources`.
-        """
-        chosen = self.problem.of_kind(kind)
-        if not chosen:
-            return []
-        series, count = self.problem.series[HALF_STEPS[kind]], unit_sources.PARTS[kind]
+        """See `LinearisedState.by_sources`."""
         if kind == "moment":  # from moments to moment rates
             later = np.cumsum(taps[::-1], axis=0)[::-1] - taps
             taps = self.d.dt * later
-        return [
-            unit_sources.collected(self.problem.sources[n], kind, taps[:, count * m : count * (m + 1)], series[:, m])
-            for m, n in enumerate(chosen)
-        ]
+        return super().by_sources(kind, taps)
 
 
 def _at(site, values):

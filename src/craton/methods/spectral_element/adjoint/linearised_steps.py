@@ -7,15 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from craton.core.plan import STATE, StepPlan
-from craton.methods.spectral_element.adjoint import pair_operators, pairs, replay
-from craton.methods.spectral_element.adjoint.pair_parts import MEDIA
+from craton.core.plan import STATE, Array, ColourBoundaries, Launch, StepPlan
+from craton.methods.spectral_element.adjoint import pair_operators
+from craton.methods.spectral_element.adjoint.pair_parts import COMPONENTS, MEDIA, Parts, field_of, forces_at, moved
 from craton.methods.spectral_element.equations import faces, step
-from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
+from craton.methods.spectral_element.mesh import families
+from craton.methods.waves.adjoint import injected, joined
+from craton.methods.waves.tables import sampling, stacked_rows
+
+# how often a recorded field is differentiated by time
+DERIVATIVES = {"displacement": 0, "velocity": 1, "potential": 0, "potential_rate": 1, "pressure": 2}
 
 
 class Steps:
     """Plans of steps; a subclass has what they are made of.
+
+    The transposed field lam obeys the law of motion itself, backwards in time, with residuals as
+    sources: stiffness, masses and absorbing faces are symmetric. Where a fluid touches a solid, the two
+    change their roles: the fluid's transposed potential pushes the solid, the solid's accelerations
+    enter the fluid.
 
     Attributes
     ----------
@@ -55,15 +65,12 @@ class Steps:
         d, (elements, edges, exchanges) = self.d, self.launches
         arrays, first, sources = dict(self.arrays), [], []
         if slots:
-            more, first, before = self.saves(slots, replayed)
+            more, first, before = saves(d, arrays, slots, replayed)
             arrays |= more
             absorbing = {m: [*before[m], *launches] for m, launches in edges[0].items()}
             edges = [absorbing, *edges[1:]]
         if self.injected:
-            columns = [np.full(len(i), n, np.int32) for n, (i, _) in enumerate(self.injected)]
-            rows = [(*row, column) for row, column in zip(self.injected, columns)]
-            table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-            more, inject = injection("source", table, self.histories, d.precision, "forces")
+            more, inject = injected("source", joined(self.injected), self.histories, d.precision, "forces")
             arrays, sources = arrays | more, [inject]
         recorded, record = sampling(*stacked_rows(self.rows), d.steps, d.precision)
         phases = step.phases_of(d, sources, elements, edges, exchanges)
@@ -75,57 +82,194 @@ class Steps:
         )
         return self._of_rank(plan)
 
-    def saves(self, slots, replayed):
-        """Return arrays of what is saved of each step, launches before it, and by medium those
-        between forces and step.
-        """
-        return saves(self.d, self.arrays, slots, replayed)
-
     def reversal(self, slots, every=1, light=False, by_sources=False):
-        """Return the plan of the steps back; see `pairs.reversal`.
+        """Return the plan of the steps back of the field and of its transposed field, one more than the
+        forward run had.
+
+        The field is marched back by the forces of its elements; at absorbing points it takes the
+        velocities that the forward run saved. Step 0 begins where the forward run ended.
 
         Parameters
         ----------
-        slots, every : int
+        slots : int
+            Steps that stores hold.
+        every : int
+            Every how many steps fields are correlated.
         light : bool
+            Sum squared accelerations of the forward field.
         by_sources : bool
             Sample the transposed field in the places of unit sources, before that of columns in a
             fluid.
         """
-        stores, *_ = self.saves(max(slots, 1), False)
-        sources, taps = (self.injected, self.histories), self.taps(by_sources)
-        plan = pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light)
-        return self._of_rank(plan, by_sources)
+        return self._back(max(slots, 1), every, light, by_sources, False)
 
     def transposed(self, slots, every=1, light=False, by_sources=False):
-        """Return the plan of the steps back of the transposed field alone; see `replay.transposed`,
-        parameters as of `reversal`.
+        """Return the plan of the steps back of the transposed field beside the stored one, where
+        absorbing layers or attenuation remember; parameters as of `reversal`.
+
+        The transposed field obeys the law of motion backwards in time, its memory variables too.
+        Mechanisms of attenuation take the same part of a strain's past as of its transposed strain's
+        future: the products of the saved strain with what the transposed run has of stress, lost strain
+        and its derivative by 1/Q are the gradient, and the forward run's own memory variables are not
+        asked for. In layers filters and derivatives change places, see kernels/replay.h; there the
+        strain is the filtered one, for which the forward run saves its derivatives' memory variables.
+        Friction in layers (stacey.h) has its force g (F - c (v - w)) with g and c of the start for all
+        media.
         """
-        stores, *_ = self.saves(slots, True)
-        steps, taps = len(self.histories), self.taps(by_sources)
-        plan = replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light)
-        return self._of_rank(plan, by_sources)
+        return self._back(slots, every, light, by_sources, True)
+
+    def _back(self, slots, every, light, by_sources, replayed):
+        """Return the plan of the steps back; see `reversal` and `transposed`."""
+        d, ops, steps = self.d, pair_operators, len(self.histories)
+        stores = saves(d, self.arrays, slots, replayed)[0]
+        parts = Parts(d, self.arrays | stores, steps, slots, every)
+        parts.arrays |= stores
+        inject = []
+        if not replayed:
+            inject += parts.injected(
+                "source", forces_of_pairs(d, self.injected, False), np.pad(self.histories[::-1], ((1, 0), (0, 0)))
+            )
+        residuals = [row_of_residual(d, row) for row in self.rows]
+        inject += parts.injected("residual", residuals, np.zeros((steps + 1, len(residuals))))
+        before = [*parts.sampled("taps", [row_of_tap(d, row) for row in self.taps(by_sources)], steps + 1)]
+        restored, ending = {3: [], 1: []}, []
+        for prefix, components in MEDIA:
+            points, absorbing = parts.points_of(components), parts.count(f"{prefix}stacey")
+            if absorbing:
+                sums = parts.have(f"{prefix}face_sums", (6 if components == 3 else 1, absorbing))
+                names = {"sums": sums, "store": f"{prefix}store"}
+                restored[components] = parts.on_faces(ops.restore_points, components, **names)
+            if not points:
+                continue
+            sums = parts.have(f"{prefix}point_sums", (points + 1,))
+            of_light = {"light": parts.have(f"{prefix}light", (points + 1,)) if light else ""}
+            if replayed:
+                before += parts.on_points(ops.take_points, components, path=f"{prefix}path", **of_light)
+                ending += parts.on_points(ops.transposed_step, components, sums=sums)
+            else:
+                ending += parts.on_points(ops.pair_back, components, sums=sums, **of_light)
+        rigid = [*parts.rigid(3), *parts.rigid(1)]
+        # each medium takes from the other what is complete there: the field's fluid and the transposed
+        # field's solid come first
+        coupling = {"solid": parts.coupling("transposed_to_solid", 1)}
+        if not replayed:
+            coupling["fluid"] = parts.coupling("pair_to_fluid", 0)
+        halves = {"fluid": () if replayed else (0,), "solid": (1,)}
+        forces = parts.forces(ops.replayed if replayed else ops.correlated, "sums", before, inject, coupling, halves)
+        second = []
+        if parts.coupled and not replayed:
+            exchange = parts.exchange("solid", (0,))
+            second = [step.phase("to solid", parts.coupling("pair_to_solid", 0), exchange=exchange)]
+        if parts.coupled:
+            exchange = parts.exchange("fluid", (1,))
+            second.append(step.phase("to fluid", parts.coupling("transposed_to_fluid", 1), exchange=exchange))
+        first_faces = [*parts.damped(3), *restored[1], *parts.on_faces(ops.pair_stacey, 3, 1), *rigid]
+        second_faces = [*parts.damped(1), *restored[3], *parts.on_faces(ops.pair_stacey, 1, 1), *rigid]
+        phases = [
+            *forces.values(),
+            step.phase("first faces", first_faces),
+            *second,
+            step.phase("second faces", second_faces),
+            step.phase("step", ending),
+        ]
+        return self._of_rank(parts.plan(phases), by_sources)
 
     def born(self, changes):
-        """Return the plan of the steps of the field and its Born field; see `pairs.born`.
+        """Return the plan of the steps of the field and of its Born field, which is recorded.
 
         Parameters
         ----------
         changes : tuple
             What `State.perturbation` returns.
         """
-        sources = self.injected, self.histories
-        moduli, _, of_sources = changes
+        d, ops, (moduli, _, of_sources) = self.d, pair_operators, changes
+        steps = len(self.histories)
+        parts = Parts(d, self.arrays, steps, values=change_arrays(d, moduli))
+        inject = parts.injected("source", forces_of_pairs(d, self.injected, False), self.histories)
         scattered = [
             (index, -of_sources[n] * weight) if n in of_sources else (index[:0], weight[:0])
             for n, (index, weight) in zip(self.acting, self.injected)
         ]
-        values = change_arrays(self.d, moduli)
-        return self._of_rank(pairs.born(self.d, self.arrays, sources, scattered, self.rows, values))
+        if any(len(index) for index, _ in scattered):
+            inject += parts.injected("scattered", forces_of_pairs(d, scattered, True), self.histories)
+        recorded = [(moved(d, index, field_of(d, index[0]), True), weight) for index, weight in self.rows]
+        record = parts.sampled("record", recorded, steps)
+        coupling = {
+            medium: [*parts.coupling(function, 0), *parts.coupling(function, 1)]
+            for medium, function in (("fluid", "pair_to_fluid"), ("solid", "pair_to_solid"))
+        }
+        forces = parts.forces(ops.born, "change", [], inject, coupling, {"fluid": (0, 1), "solid": (0, 1)})
+        ending = [
+            *parts.on_points(ops.pair_forward, 3, pressure=""),
+            *parts.on_points(ops.pair_forward, 1, pressure="pair_pressure"),
+        ]
+        of_media = [
+            of_medium
+            for medium, elements in forces.items()
+            for of_medium in (elements, step.phase(f"{medium} faces", scattering(parts, medium)))
+        ]
+        return self._of_rank(parts.plan([*of_media, step.phase("step", ending), step.phase("record", record)]))
 
     def _of_rank(self, plan, by_sources=None):
         """Return a plan with what it knows of other ranks; `by_sources` of one that samples `taps`."""
         return plan
+
+
+def scattering(parts, medium):
+    """Return the launches of a medium's faces, between which masses and faces scatter."""
+    ops, components = pair_operators, COMPONENTS[medium]
+    prefix, count = "fluid_" * (components == 1), parts.points_of(components)
+    if not count:
+        return []
+    rigid = parts.rigid(components)
+    change = parts.have(f"{prefix}mass_change", (count + 1,))
+    out = [*parts.damped(components, both=True), *parts.on_faces(ops.pair_stacey, components), *rigid]
+    out += parts.on_points(ops.scatter_points, components, change=change)
+    if absorbing := parts.count(f"{prefix}stacey"):
+        change = parts.have(f"{prefix}face_change", (6 if components == 3 else 1, absorbing))
+        out += parts.on_faces(ops.scatter_faces, components, change=change)
+    return [*out, *parts.on_faces(ops.pair_stacey, components, 1), *rigid]
+
+
+def forces_of_pairs(d, rows, second):
+    """Return rows (index, weight) in "forces" of a single field as those of one of the pairs."""
+    return [(forces_at(d, index, second), weight) for index, weight in rows]
+
+
+def row_of_residual(d, row):
+    """Return the row by which the derivative by a channel enters the transposed field's forces."""
+    index, weight = row
+    name = field_of(d, index[0])
+    force = "fluid_pair_force" if d.state.fields[name][2] == 1 else "pair_force"
+    return moved(d, index, name, True, force), weight
+
+
+def row_of_tap(d, row):
+    """Return the row that samples the transposed field where a row of sources acts."""
+    index, weight = row
+    fluid = bool(d.state.fluid) and index[0] >= d.offset("potential_force")
+    name = "potential_force" if fluid else "force"
+    return moved(d, index, name, True, "fluid_pair" if fluid else "pair"), weight
+
+
+def residual_series(derivative, orders, dt):
+    """Return what channels inject into the transposed field, (steps + 1, channels), last step first.
+
+    Parameters
+    ----------
+    derivative : (steps, channels) array
+        Of the misfit by the samples.
+    orders : (channels,) int array
+        How often the recorded field is differentiated, `DERIVATIVES`.
+    dt : float
+        s.
+    """
+    later = np.concatenate([derivative, np.zeros((2, derivative.shape[1]))])
+    now, next_one, second = later[:-2], later[1:-1], later[2:]
+    out = np.choose(
+        np.asarray(orders)[None, :], [now / dt, (now - next_one) / dt**2, -(now - 2 * next_one + second) / dt**3]
+    )
+    return np.concatenate([out[::-1], np.zeros((1, derivative.shape[1]))])
 
 
 def arrays_of(d, start):
@@ -146,23 +290,75 @@ def arrays_of(d, start):
     return start | {n: a for n, a in new.items() if not n.endswith("_points")}
 
 
-def saves(d, arrays, slots, replayed):
-    """See `Steps.saves`.
+def saves(d, shared, slots, replayed):
+    """Return arrays of what is saved before step n in slot n modulo slots, launches before each step, and by medium those
+    between forces and step.
+
+    ``store`` and ``fluid_store`` are velocities of absorbing points; where steps are replayed ``path`` and ``fluid_path``
+    the fields of all points, ``FAMILY_past`` memory variables of layers.
 
     Parameters
     ----------
     d : Discretisation
-    arrays : dict of str to Array
+    shared : dict of str to Array
         Of mesh and faces.
     slots : int
-        Steps that are held.
     replayed : bool
-        Save the field at all points, not velocities of absorbing ones.
+        Save the field, too.
     """
-    if replayed:
-        return replay.saves(d, arrays, slots)
-    stores, of_faces = pairs.saves(d, arrays, slots)
-    return stores, [], of_faces
+    arrays, every_point, of_faces = {}, [], {"solid": [], "fluid": []}
+    precision, params = np.dtype(d.precision), pair_operators.NOTHING | {"slots": slots, "dt": d.dt}
+
+    def save(op, stored, shape, names, **options):
+        name, count = names[stored], shape[0]
+        arrays[name] = Array("store", (slots, *shape), precision)
+        known = params | {"count": count}
+        box, scalars = (0, 1, 0, 1, 0, count), {name: known[name] for name in op.params.names}
+        return Launch(op, tuple(names.get(a, a) for a in op.arrays), box, scalars, **options)
+
+    for (prefix, components), medium in zip(MEDIA, of_faces):
+        solid = components == 3
+        listed, points = f"{prefix}stacey_points", d.state.solid if solid else d.state.fluid
+        if listed in shared:
+            names = {"store": f"{prefix}store", "velocity": "velocity" if solid else "potential_rate", "points": listed}
+            shape = (shared[listed].shape[0], components)
+            of_faces[medium].append(save(pair_operators.save_points(components), "store", shape, names))
+        if replayed and points:
+            names = {"path": f"{prefix}path", "field": "displacement" if solid else "potential"}
+            every_point.append(save(pair_operators.save_path(components), "path", (points + 1, components), names))
+    for arranged in d.families if replayed else ():
+        family, order = arranged.family, arranged.order
+        if family.kind.axes:
+            op = pair_operators.save_layer(families.relaxing(d, family.kind), family.fluid)
+            rows = family.kind.directions * (1 if family.fluid else 3)
+            names = {"past": f"{family.name}_past", "layer": f"{family.name}_layer"}
+            colours = ColourBoundaries(order.colours.runs)
+            every_point.append(save(op, "past", (len(order), rows, d.element.size), names, colours=colours))
+    return arrays, every_point, of_faces
+
+
+def undamped(d, shared, of_points, of_faces):
+    """Return sums by masses and by Stacey's damping as if friction's g were 1: the law of motion is
+    M a + C v = g (F - c (v - w)), of which F is what the transposed field multiplies.
+
+    Parameters
+    ----------
+    d : Discretisation
+    shared : dict of str to Array
+        Of the forward plan.
+    of_points, of_faces : list of arrays
+        Of the solid and of the fluid, see `nodal.ChainRule.gradient`.
+    """
+    for n, ((prefix, _), listed) in enumerate(zip(MEDIA, ("damped_points", "fluid_damped"))):
+        if f"{listed}_points" not in shared:
+            continue
+        points = shared[f"{listed}_points"].data
+        factor = np.ones(len(of_points[n]))
+        factor[points] /= shared[f"{listed}_terms"].data[0].astype(float)
+        of_points[n] = of_points[n] * factor
+        if of_faces[n] is not None:
+            of_faces[n] = of_faces[n] * factor[shared[f"{prefix}stacey_points"].data]
+    return of_points, of_faces
 
 
 def change_arrays(d, changes):
@@ -238,7 +434,7 @@ class Discretised:
             See `saves`.
         """
         arrays = self.elements[0]
-        stores = saves(self.d, arrays, 1, replayed)[0]
+        stores, *_ = saves(self.d, arrays, 1, replayed)
         changing = (a for a in arrays.values() if a.kind in STATE and a.data is None)
         return (
             sum(array.nbytes for array in stores.values() if array.kind == "store"),

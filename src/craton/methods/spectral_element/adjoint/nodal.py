@@ -22,9 +22,12 @@ from craton.methods.spectral_element.equations import faces, material
 from craton.methods.spectral_element.mesh import mesh_terms
 from craton.methods.spectral_element.mesh.families import arrange_families
 from craton.methods.spectral_element.mesh.mesh_statistics import volumes
+from craton.methods.waves.adjoint import Derivative, Unrelaxed
 from craton.model.media import cells as media
+from craton.model.media import sampling
 
 BLOCK = 1 << 12  # elements at a time
+LOSSES = ("loss_p", "loss_s")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,7 +105,10 @@ class Nodes:
 
 
 class ChainRule:
-    """Masses, moduli and absorbing faces of a mesh by the medium of its nodes.
+    """Masses, moduli, losses and absorbing faces of a mesh by the medium of its nodes: cells are (rho, kappa, mu), with
+    attenuation perhaps 1/Qp and 1/Qs behind them, (ne, n^3) each, kg/m3 and Pa.
+
+    With attenuation cells have moduli at the reference frequency, steps unrelaxed ones.
 
     Parameters
     ----------
@@ -114,6 +120,7 @@ class ChainRule:
 
     def __init__(self, d):
         self.d = d
+        self.relaxation = None if d.relaxation is None or d.fluid.all() else Unrelaxed(d.relaxation)
         self.shape = (d.mesh.size, d.element.size)
         self.weights = np.empty(self.shape)
         for part in mesh_terms.batches(d.mesh.size, BLOCK):
@@ -124,142 +131,112 @@ class ChainRule:
         self.absorbing = [self._faces(fluid) for fluid in (False, True)]
 
     def _faces(self, fluid):
-        """Absorbing faces of a medium: element and node, place in the list of their points, area, m2,
-        and normal of each node; None without.
+        """Absorbing faces of a medium: element and node, place in the list of their points, number of these, and area
+        vector of each node, m2; None without.
         """
         d, rows = self.d, faces.faces_of_kind(self.d, ("stacey",), fluid)
         if not len(rows):
             return None
-        vectors = faces.area_vectors(d, rows).reshape(-1, 3)
         nodes = d.element.face_nodes[rows[:, 1]]
         element = np.repeat(rows[:, 0], nodes.shape[1])
         points, place = np.unique(d.points[element, nodes.ravel()], return_inverse=True)
-        area = np.linalg.norm(vectors, axis=1)
-        return (element, nodes.ravel()), place, len(points), area, vectors / area[:, None]
+        return (element, nodes.ravel()), place, len(points), faces.area_vectors(d, rows).reshape(-1, 3)
 
-    # --- forward ------------------------------------------------------------------------------
+    # --- the medium -----------------------------------------------------------------------------
 
     def discretisation(self, cells):
-        """Return the `NodalDiscretisation` of a medium.
+        """Return the `NodalDiscretisation` of a medium."""
+        return with_medium(self.d, self.medium(..., *cells), self.masses(self.of_nodes(..., *cells)[0]))
 
-        Parameters
-        ----------
-        cells : (rho, kappa, mu)
-            (ne, n^3) each, kg/m3 and Pa.
+    def medium(self, part, rho, kappa, mu, *of_q):
+        """Return the medium of the nodes of some elements by name, see `NodalDiscretisation`."""
+        losses = of_q or [self.d.nodal[name][part] for name in LOSSES if self.relaxation]
+        return speeds(rho, kappa, mu) | dict(zip(LOSSES, losses))
+
+    def moduli(self, part, *cells):
+        """Return moduli of the nodes of some elements, (ne, rows, n^3), unrelaxed with attenuation, and losses; see
+        `sampling.moduli`.
         """
-        rho, kappa = cells[:2]
-        return with_medium(self.d, self.medium(cells), self.masses(rho, 1 / kappa))
+        return sampling.moduli(self.medium(part, *cells), self.relaxation)
 
-    def medium(self, cells):
-        """Return the medium of the nodes by name, see `NodalDiscretisation`."""
-        rho, kappa, mu = cells
-        return {"vp": np.sqrt((kappa + 4 / 3 * mu) / rho), "vs": np.sqrt(mu / rho), "rho": np.asarray(rho, float)}
+    def of_nodes(self, part, *cells):
+        """Return the density that masses have, then moduli and losses of the nodes of some elements: a list. In a fluid
+        1 / kappa, 1 / rho and nothing.
+        """
+        fluid, rho = self.d.fluid[part][:, None], cells[0]
+        moduli, losses = self.moduli(part, *cells)
+        first, *others = np.moveaxis(moduli if losses is None else np.concatenate([moduli, losses], axis=1), 1, 0)
+        density = np.where(fluid, 1 / cells[self.BULK], rho)
+        return [density, np.where(fluid, 1 / rho, first), *(np.where(fluid, 0.0, row) for row in others)]
 
-    def unrelaxed(self, cells):
-        """Return bulk and shear modulus that waves of high frequency see, Pa."""
-        return cells[1:3]
-
-    def masses(self, in_solid, in_fluid):
+    def masses(self, density):
         """Return sums at the points, (solid, fluid), of densities (ne, n^3) times volume."""
         d, out = self.d, []
-        for fluid, count, density in ((False, d.state.solid, in_solid), (True, d.state.fluid, in_fluid)):
+        for fluid, count in ((False, d.state.solid), (True, d.state.fluid)):
             chosen = d.fluid == fluid
             values = density[chosen] * self.weights[chosen]
             out.append(np.bincount(d.points[chosen].ravel(), values.ravel(), count))
         return tuple(out)
 
-    # --- back ---------------------------------------------------------------------------------
+    def damping(self, fluid, cells):
+        """Return the derivative of what the nodes of absorbing faces add to the damping of their points, rows of six or, in
+        a fluid, of one, by the medium there.
+        """
+        at, _, _, vectors = self.absorbing[fluid]
+
+        def rows(part, rho, *moduli):
+            if fluid:
+                return [np.linalg.norm(vectors[part], axis=1) / np.sqrt(rho * moduli[self.BULK - 1])]
+            matrices = faces.impedance(speeds(rho, *moduli[:2]), vectors[part])
+            return [matrices[:, a, b] for a, b in faces.SIX]
+
+        return Derivative(rows, [values[at] for values in cells])
+
+    # --- changes and gradients ------------------------------------------------------------------
+
+    def changes(self, cells, change):
+        """Return what changes to first order with the cells: moduli and losses (ne, rows, n^3), of a fluid 1 / rho and 0;
+        masses (solid, fluid); damping of absorbing points, (6, m) and (1, m), None without.
+        """
+        density, *moduli = Derivative(self.of_nodes, cells).apply(change)
+        damping = [None, None]
+        for fluid, absorbing in enumerate(self.absorbing):
+            if absorbing is not None:
+                at, place, count, _ = absorbing
+                rows = self.damping(fluid, cells).apply([values[at] for values in change])
+                damping[fluid] = np.stack([np.bincount(place, row, count) for row in rows])
+        return np.stack(moduli, axis=1), self.masses(density), damping
 
     def gradient(self, cells, of_elements, of_points, of_faces):
-        """Return dJ/d(rho, kappa, mu) of the nodes.
+        """Return the derivatives by the cells of the nodes: the transpose of `changes`.
 
         Parameters
         ----------
-        cells : (rho, kappa, mu)
-        of_elements : (ne, 2, n^3) array
-            dJ by lambda and mu, in a fluid by 1 / rho and nothing.
+        cells : tuple of arrays
+        of_elements : (ne, rows, n^3) array
+            dJ by moduli and losses, in a fluid by 1 / rho and nothing.
         of_points : (solid, fluid) arrays
             dJ by the masses of the points.
         of_faces : (solid, fluid) arrays
             dJ by the damping of absorbing points, (6, m) and (1, m).
         """
-        out = self._of_volumes(*cells[:2], of_elements, of_points)
-        for fluid, values in enumerate(of_faces):
-            if self.absorbing[fluid] is not None:
-                self._add_faces(out, cells, values, bool(fluid))
-        return tuple(out)
-
-    def _of_volumes(self, rho, kappa, of_elements, of_points):
-        """Return what `gradient` does but for faces: a list."""
-        d, by_mass = self.d, np.empty(self.shape)
+        d, by_density = self.d, np.empty(self.shape)
         for fluid, values in enumerate(of_points):
             chosen = d.fluid == bool(fluid)
             if chosen.any():
-                by_mass[chosen] = values[d.points[chosen]] * self.weights[chosen]
-        fluid, first, second = d.fluid[:, None], of_elements[:, 0], of_elements[:, 1]
-        return [
-            np.where(fluid, -first / rho**2, by_mass),
-            np.where(fluid, -by_mass / kappa**2, first),
-            np.where(fluid, 0.0, second - 2 / 3 * first),
-        ]
+                by_density[chosen] = values[d.points[chosen]] * self.weights[chosen]
+        out = Derivative(self.of_nodes, cells).transpose([by_density, *np.moveaxis(of_elements, 1, 0)])
+        for fluid, absorbing in enumerate(self.absorbing):
+            if absorbing is not None:
+                at, place, *_ = absorbing
+                for total, change in zip(out, self.damping(fluid, cells).transpose(of_faces[fluid][:, place])):
+                    np.add.at(total, at, change)
+        return tuple(out)
 
-    def _add_faces(self, out, cells, by_damping, fluid):
-        """Add what the misfit changes by with the impedances of the absorbing faces of a medium."""
-        at, place, _, area, normal = self.absorbing[fluid]
-        rows = self._impedances(cells, fluid)
-        if fluid:
-            by_impedance = (area * by_damping[0, place],)
-        else:
-            along, whole = _contracted(by_damping[:, place], normal)
-            by_impedance = (area * along, area * (whole - along))
-        for n, total in enumerate(out):
-            change = sum(row[n] * values for row, values in zip(rows, by_impedance))
-            np.add.at(total, at, change)
 
-    def _impedances(self, cells, fluid):
-        """Return rows of derivatives of the impedances of P and S waves, of a fluid 1 / (rho c), by
-        rho, kappa, mu, at the nodes of absorbing faces.
-        """
-        at = self.absorbing[fluid][0]
-        rho, kappa, mu = (values[at] for values in cells)
-        if fluid:
-            admittance = 1 / np.sqrt(rho * kappa)
-            return ((-admittance / (2 * rho), -admittance / (2 * kappa), 0.0),)
-        vp, vs = np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho)
-        return (vp / 2, 1 / (2 * vp), 2 / (3 * vp)), (vs / 2, 0.0, 1 / (2 * vs))
-
-    def changes(self, cells, change):
-        """Return what changes to first order with (rho, kappa, mu): moduli (ne, 2, n^3), of a fluid
-        1 / rho and 0; masses (solid, fluid); damping of absorbing points, (6, m) and (1, m), None
-        without.
-
-        Parameters
-        ----------
-        cells, change : (rho, kappa, mu)
-        """
-        (rho, kappa, _), (d_rho, d_kappa, d_mu) = cells, change
-        fluid = self.d.fluid[:, None]
-        moduli = np.stack(
-            [np.where(fluid, -d_rho / rho**2, d_kappa - 2 / 3 * d_mu), np.where(fluid, 0.0, d_mu)], axis=1
-        )
-        damping = [self._damping(cells, change, bool(f)) for f in (0, 1)]
-        return moduli, self.masses(d_rho, -d_kappa / kappa**2), damping
-
-    def _damping(self, cells, change, fluid):
-        """Change of the damping of the absorbing points of a medium."""
-        if self.absorbing[fluid] is None:
-            return None
-        at, place, count, area, normal = self.absorbing[fluid]
-        moved = [values[at] for values in change]
-        impedances = [sum(by * values for by, values in zip(row, moved)) for row in self._impedances(cells, fluid)]
-        if fluid:
-            parts = [area * impedances[0]]
-        else:
-            of_p, of_s = impedances
-            parts = [
-                area * ((of_p - of_s) * normal[:, a] * normal[:, b] + (of_s if a == b else 0.0)) for a, b in faces.SIX
-            ]
-        return np.stack([np.bincount(place, part, count) for part in parts])
+def speeds(rho, kappa, mu):
+    """Return vp, vs and density by name."""
+    return {"vp": np.sqrt((kappa + 4 / 3 * mu) / rho), "vs": np.sqrt(mu / rho), "rho": rho}
 
 
 def with_medium(d, medium, masses):
@@ -287,11 +264,3 @@ def with_moduli(d, arranged):
         for name, v in material.arrays(d, arranged.family, arranged.order).items()
     }
     return replace(arranged, arrays=arranged.arrays | arrays)
-
-
-def _contracted(six, normal):
-    """Return n . S n and the trace of symmetric S (6, m), whose last three rows stand for both
-    places.
-    """
-    along = sum(row * normal[:, a] * normal[:, b] for row, (a, b) in zip(six, faces.SIX))
-    return along, six[0] + six[1] + six[2]

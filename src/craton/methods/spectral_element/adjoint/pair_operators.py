@@ -1,5 +1,6 @@
 """The operators of two fields side by side, declared: a field marched back with its transposed field,
-or forward with its Born field; see kernels/pair.h and pair_points.h.
+a transposed field beside the stored one, where the steps of the forward field cannot be taken back, or
+a field marched forward with its Born field; see kernels/pair.h, replay.h and pair_points.h.
 """
 
 from dataclasses import replace
@@ -11,83 +12,111 @@ from craton.methods.spectral_element.equations import operators
 from craton.methods.spectral_element.equations.operators import ELEMENT, pointwise
 
 CORRELATED = Struct("PairElementParams", (("first", "i32", "element"), ("every", "i32")))
+REPLAY = Struct(
+    "ReplayParams", (("first", "i32", "element"), *((name, "i32") for name in ("every", "steps", "slots", "count")))
+)
+SAVE = Struct("SaveParams", (("slots", "i32"), ("count", "i32")))
 PAIR = Struct("PairParams", (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")))
 NOTHING = {"count": 0, "half": 0, "slots": 1, "steps": 0, "every": 1, "dt": 0.0}
 BLOCK = 128  # points of a GPU's block
 SHARED_BYTES = 48 << 10  # of a block
+BESIDE = 200  # reals of an element's block beside its nodes, where steps are replayed: shape, quadrature rule
 KEPT = 4  # highest degree at which a thread keeps its column of both fields
 HIGHEST = {"float32": 8, "float64": 6}  # degree that fits the shared memory of a GPU's block
 FORCES = ("pair_force", "fluid_pair_force")
 
 
 def correlated(kind, fluid=False, precision="float32"):
-    """Return the elements of both fields and their correlation by moduli; see
-    stiffness_correlated.h.
+    """Return the elements of both fields and their correlation by moduli, of a kind whose steps can be
+    taken back; see stiffness_correlated.h.
 
     Parameters
     ----------
     kind : operators.Kind
-        Without attenuation and absorbing layers, whose steps cannot be taken back.
     fluid : bool
     precision : str
         What elements a GPU's block has.
     """
-    pair = "fluid_pair" if fluid else "pair"
-    writes, reads = (f"{pair}_force", "sums"), (pair, "points", "geometry", "moduli", "step")
-    return element_operator("correlated", kind, fluid, precision, (writes, reads, CORRELATED))
+    names = ("sums",), ("moduli", "step"), CORRELATED
+    return _of_both("correlated", kind, fluid, precision, names, 2)
 
 
 def born(kind, fluid=False, precision="float32"):
     """Return the elements of both fields, the second scattered by a change of moduli; see
     stiffness_born.h.
     """
-    pair = "fluid_pair" if fluid else "pair"
     own = () if fluid else ("memory", "second_memory")
     medium = ("moduli", "change", *(() if fluid else ("loss",)), "rates")
-    names = (f"{pair}_force", *own, "layer"), (pair, "points", "geometry", *medium), ELEMENT
-    return element_operator("born", kind, fluid, precision, names)
+    return _of_both("born", kind, fluid, precision, ((*own, "layer"), medium, ELEMENT), 1)
 
 
-def element_operator(name, kind, fluid, precision, names):
-    """Return an element operator of both fields, from the one of a single field."""
-    writes, reads, params = names
-    plain = operators.fluid(kind) if fluid else operators.stiffness(kind)
-    function = f"{'fluid' if fluid else 'stiffness'}_{name}"
+def replayed(kind, fluid=False, precision="float32"):
+    """Return the elements of the transposed field and its correlation with the stored one by moduli
+    and losses; see stiffness_replayed.h.
+    """
+    own = () if fluid else ("memory",)
+    medium = ("moduli", *(() if fluid else ("loss",)), "rates", "past", "step")
     components, nodes = (1 if fluid else 3), (kind.degree + 1) ** 3
-    rows = rows_of(kind, fluid)
-    width, count, late = block_of(kind, components, precision)
-    blocks = max(1, resident(name, kind, precision) // width)
-    defines = dict(plain.defines) | {
-        "ELEMENTS": count,
-        "THREADS": width,
-        "KEEP": f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})",
-        "MIN_BLOCKS": f"(sizeof(real) == 4 ? {blocks} : {blocks})",
-        "LATE": f"(THREAD_PER_POINT && {int(late)})",
-    }
+    names = ("sums", *own, "layer"), medium, REPLAY
+    reals = components * kind.degree**3 + (2 * rows_of(kind, fluid) + kind.directions * components) * nodes
+    return _elements("replayed", kind, fluid, names, replay_block_of(kind, components, precision), reals)
+
+
+def _of_both(name, kind, fluid, precision, names, passes):
+    """Return the elements of two fields that advance together; `passes`: over sums or changes."""
+    components = 1 if fluid else 3
+    *block, late = block_of(kind, components, precision)
+    reals = 3 * components * kind.degree**3 + passes * rows_of(kind, fluid) * (kind.degree + 1) ** 3
+    keep = {"KEEP": f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})", "LATE": f"(THREAD_PER_POINT && {int(late)})"}
+    return _elements(name, kind, fluid, names, block, reals, keep)
+
+
+def _elements(name, kind, fluid, names, block, reals, more=None):
+    """Return an element operator of two fields, from the one of a single field.
+
+    Parameters
+    ----------
+    name : str
+        ``"correlated"``, ``"born"`` or ``"replayed"``.
+    kind : operators.Kind
+    fluid : bool
+    names : (writes, reads, Struct)
+        Behind forces and behind fields and geometry.
+    block : (int, int)
+        Threads and elements of a GPU's block.
+    reals : int
+        Of an element, beyond those of a single field.
+    more : dict, optional
+        Further constants.
+    """
+    (writes, reads, params), (width, count) = names, block
+    plain, pair = (operators.fluid(kind), "fluid_pair") if fluid else (operators.stiffness(kind), "pair")
+    function = f"{'fluid' if fluid else 'stiffness'}_{name}"
+    single, double = (max(1, threads // width) for threads in (resident(name, kind), 256))
+    defines = dict(plain.defines) | {"ELEMENTS": count, "THREADS": width} | (more or {})
+    defines |= {"MIN_BLOCKS": f"(sizeof(real) == 4 ? {single} : {double})"}
     return replace(
         plain,
         name=f"{function}{kind.suffix}",
         file=operators.HERE / f"{function}.h",
-        writes=writes,
-        reads=reads,
+        writes=(f"{pair}_force", *writes),
+        reads=(pair, "points", "geometry", *reads),
         params=params,
         kernel=function,
         defines=tuple(defines.items()),
         types=(*plain.types, ("step", "i32"), *((force, "force") for force in FORCES)),
-        reals_per_point=plain.reals_per_point
-        + 3 * components * kind.degree**3
-        + (2 if name == "correlated" else 1) * rows * nodes,
-        flops=2 * plain.flops + 4 * rows * nodes,
+        reals_per_point=plain.reals_per_point + reals,
+        flops=2 * plain.flops + 4 * rows_of(kind, fluid) * (kind.degree + 1) ** 3,
         block=(width, 1, 1),
         span=(count, 1, 1),
     )
 
 
-def resident(name, kind, precision):
+def resident(name, kind):
     """Return the threads resident on a GPU's multiprocessor: so many that no register spills in
     float32.
     """
-    if precision == "float64" or kind.relaxation:
+    if kind.relaxation or (name == "replayed" and kind.general):
         return 256
     few = kind.degree <= KEPT and kind.geometry == "box" and not kind.full
     return 512 if name == "correlated" and few else 384
@@ -109,6 +138,24 @@ def block_of(kind, components, precision):
     )
     count = max(1, min(operators.THREADS // n**2, fit or late_fit))
     return -(-count * n**2 // 32) * 32, count, not fit
+
+
+def fits(degree, precision):
+    """Return True where a GPU's block holds an element of a degree in layers on three sides."""
+    return reals_of(operators.Kind(degree, axes=7), 3) * np.dtype(precision).itemsize <= SHARED_BYTES
+
+
+def reals_of(kind, components):
+    """Return the reals of shared memory that an element needs on a GPU."""
+    return (5 + kind.directions) * components * (kind.degree + 1) ** 3 + BESIDE
+
+
+def replay_block_of(kind, components, precision):
+    """Return threads and elements of a GPU's block."""
+    n = kind.degree + 1
+    fit = SHARED_BYTES // (np.dtype(precision).itemsize * reals_of(kind, components))
+    count = max(1, min(operators.THREADS // n**2, fit))
+    return -(-count * n**2 // 32) * 32, count
 
 
 def fields_of(function, components, writes, reads, reals, flops, **options):
@@ -172,6 +219,62 @@ def scatter_faces(components=3):
     return fields_of("scatter_faces", components, *names, 2 + 5 * components, 20, **operators.point_list())
 
 
+def save_layer(kind, fluid=False):
+    """Return what saves the memory variables of a layer's derivatives before a step; see
+    save_layer.h.
+    """
+    plain = operators.fluid(kind) if fluid else operators.stiffness(kind)
+    components = 1 if fluid else 3
+    prefix = "fluid_" if fluid else ""
+    return replace(
+        plain,
+        name=f"{prefix}save_layer{kind.suffix}",
+        file=operators.HERE / "save_layer.h",
+        writes=("past",),
+        reads=("layer", "step"),
+        params=SAVE,
+        kernel="save_layer",
+        defines=(*plain.defines, ("COMPONENTS", components)),
+        types=(*plain.types, ("step", "i32")),
+        reals_per_point=2 * kind.directions * components * (kind.degree + 1) ** 3,
+        flops=0,
+    )
+
+
+def save_path(components=3):
+    """Return what saves a field at all points before a step."""
+    return fields_of("save_path", components, ("path",), ("field", "step"), 2 * components, 0, **point_block())
+
+
+def take_points(components=3):
+    """Return what gives the first field and its rate the values that were saved."""
+    names = ("pair", "pair_rate", "light"), ("path", "step")
+    return fields_of("take_points", components, *names, 5 * components + 2, 4 * components, **point_block())
+
+
+def transposed_step(components=3):
+    """Return the step of the transposed field at all points, and its sums by masses."""
+    names = ("pair", "pair_rate", "pair_force", "sums"), ("inverse_mass", "step")
+    return fields_of("transposed_step", components, *names, 9 * components + 3, 6 * components, **point_block())
+
+
+def damped_pair(components=3, both=False):
+    """Return the friction in absorbing layers of the second of two fields, or of both; see stacey.h."""
+    prefix, fields = "" if components == 3 else "fluid_", components * (1 + both)
+    return operators.pointwise(
+        f"{prefix}damped_{'pair' if both else 'second'}",
+        "stacey.h",
+        ("force", "lowpass"),
+        ("velocity", "points", "terms"),
+        operators.FACE,
+        kernel="damped_points",
+        defines=(("FIELDS", fields), ("STRIDE", 2 * components), ("FIRST", 0 if both else components)),
+        reals_per_point=4 + 5 * fields,
+        flops=6 * fields,
+        **operators.point_list(),
+    )
+
+
 def coupling(function, layered=False):
     """Return an operator of pair_coupling.h, or what a layer adds to it (`operators.in_layer`)."""
     solid, fluid = "pair", "fluid_pair"
@@ -208,15 +311,15 @@ def point_block():
     return {"grain": (1, 1, 4096), "block": (BLOCK, 1, 1)}
 
 
-def catalogue(kind, precision, remembering=()):
+def catalogue(kind, precision, remembering, replaying):
     """Return every operator here once, element operators with each law.
 
     Parameters
     ----------
     kind : operators.Kind
     precision : str
-    remembering : sequence of dict
-        Changes of the kind to attenuation and absorbing layers.
+    remembering, replaying : list of dict
+        Changes of the kind to attenuation and absorbing layers, of Born fields and of stored ones.
     """
     ways = ({}, {"geometry": "corners"}, {"geometry": "box"}, {"full": True})
     elements = [
@@ -226,7 +329,12 @@ def catalogue(kind, precision, remembering=()):
         for fluid in ((False,) if way.get("full") else (False, True))
     ]
     elements += [born(replace(kind, **way), precision=precision) for way in remembering]
-    lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey)
-    lists += (scatter_points, scatter_faces, rigid)
+    kinds = [replace(kind, **way) for way in replaying]
+    in_fluid = [k for k in kinds if not k.relaxation and not k.full]
+    for fluid, some in ((False, kinds), (True, in_fluid)):
+        elements += [replayed(k, fluid, precision) for k in some] + [save_layer(k, fluid) for k in some if k.axes]
+    lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey, scatter_points, scatter_faces, rigid)
+    lists += (save_path, take_points, transposed_step, damped_pair)
     points = [make(components) for make in lists for components in (3, 1)]
+    points += [damped_pair(components, both=True) for components in (3, 1)]
     return [*elements, *points, *(coupling(name, layered) for name in COUPLING for layered in (False, True))]

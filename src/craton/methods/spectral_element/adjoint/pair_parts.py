@@ -1,5 +1,5 @@
 """Arrays and launches of two fields side by side: where a single run's fields lie in them, elements,
-faces, points, sources and receivers; see pairs.py and replay.py.
+faces, points, sources and receivers; see linearised_steps.py.
 """
 
 from dataclasses import replace
@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.plan import Array, ColourBoundaries, Launch, StepPlan
-from craton.methods.spectral_element.adjoint import pair_operators, replay_operators
+from craton.methods.spectral_element.adjoint import pair_operators
 from craton.methods.spectral_element.equations import step
-from craton.methods.spectral_element.equations.faces import launch_on_points
 from craton.methods.spectral_element.equations.state import PairState
 from craton.methods.spectral_element.mesh import families
 from craton.methods.waves import tables
+from craton.methods.waves.adjoint import injected, joined, sampled
 from craton.methods.waves.ranks.sharing import Sharing
-from craton.methods.waves.tables import injection, of_values, stacked_rows, table_of
 
 # the field of a pair in which a field of a single run lies
 PAIRS = {
@@ -31,7 +30,6 @@ REMEMBERED = ("memory", "second_memory", "layer")
 KINDS_OF = dict.fromkeys(REMEMBERED, "wavefield")
 FIELDS = ("pair", "pair_rate", "pair_force")  # of a solid; of a fluid with its prefix
 MEDIA = (("", 3), ("fluid_", 1))  # prefixes of names, components
-LISTED = ("solid", "fluid", "vectors", "rates")  # of pairs of points
 COMPONENTS = {"fluid": 1, "solid": 3}  # of the media in the order of their forces
 
 
@@ -141,7 +139,12 @@ class Parts:
             kind = families.relaxing(self.d, family.kind)
             op = make(kind, family.fluid, self.d.precision)
             rows = pair_operators.rows_of(kind, family.fluid)
-            names = {of_family: (rows, self.d.element.size)} | self._remembered(op, kind, family)
+            size, fields = self.d.element.size, (1 if family.fluid else 3) * (2 if of_family == "change" else 1)
+            names = {of_family: (rows, size)}
+            if kind.relaxation:
+                names |= {a: (size, kind.stored) for a in REMEMBERED[:2] if a in op.arrays}
+            if kind.axes:
+                names["layer"] = (2 * fields * kind.directions, size)
             names = {
                 a: self.have(f"{family.name}_{a}", (len(order), *shape), KINDS_OF.get(a, "sums"), lanes=True)
                 for a, shape in names.items()
@@ -164,103 +167,85 @@ class Parts:
             )
         return out
 
-    def _remembered(self, op, kind, family):
-        """Shapes of the memory variables of an element of a family, by the operator's name of the
-        array.
-        """
-        size, shapes = self.d.element.size, {}
-        if kind.relaxation:
-            shapes |= {a: (size, kind.stored) for a in REMEMBERED[:2] if a in op.arrays}
-        if kind.axes:
-            fields = (1 if family.fluid else 3) * (2 if "change" in op.arrays else 1)
-            shapes["layer"] = (2 * fields * kind.directions, size)
-        return shapes
-
     def damped(self, components, both=False):
         """Return the launch of the friction in absorbing layers of the second field, or of both; ()
         without.
         """
-        prefix, _ = self._medium(components)
-        listed = "damped_points" if components == 3 else "fluid_damped"
-        if f"{listed}_points" not in self.shared:
-            return ()
-        op = replay_operators.damped_pair(components, both)
-        names = {a: self.take(f"{listed}_{a}") for a in ("points", "terms")}
-        count = self.shared[names["points"]].shape[0]
-        shape = (components * (1 + both), count)
-        names["lowpass"] = self.have(f"{listed}_lowpass", shape, "boundary points")
-        names |= {"force": f"{prefix}pair_force", "velocity": f"{prefix}pair_rate"}
-        arrays = tuple(names[a] for a in op.arrays)
-        return (Launch(op, arrays, (0, 1, 0, 1, 0, count), {"count": count}),)
+        prefix, listed = ("", "damped_points") if components == 3 else ("fluid_", "fluid_damped")
+        names = {"force": f"{prefix}pair_force", "velocity": f"{prefix}pair_rate"}
+        if count := self.count(listed):
+            names["lowpass"] = self.have(f"{listed}_lowpass", (components * (1 + both), count), "boundary points")
+        return self.on_list(pair_operators.damped_pair(components, both), listed, **names)
 
     def on_points(self, make, components, **names):
         """Return the launch of an operator on all points of a medium, () where there are none."""
-        prefix, count = self._medium(components)
-        if not count:
-            return ()
-        op = make(components)
-        if "inverse_mass" in op.arrays:
-            names |= {"inverse_mass": self.take(f"{prefix}inverse_mass")}
-        arrays = tuple(names.get(a, f"{prefix}{a}" if a in FIELDS else a) for a in op.arrays)
-        params = self.params | {"count": count + 1}
-        return (Launch(op, arrays, (0, 1, 0, 1, 0, count + 1), params),)
+        count = self.points_of(components)
+        return (self._launch(make(components), count + 1, components == 1, 0, names),) if count else ()
 
     def on_faces(self, make, components, half=0, **names):
         """Return the launch of an operator on the absorbing points of a medium, () where there are
         none.
         """
-        prefix, _ = self._medium(components)
-        if f"{prefix}stacey_points" not in self.shared:
-            return ()
-        op = make(components)
-        for part in ("points", "terms"):
-            if part in op.arrays:
-                names[part] = self.take(f"{prefix}stacey_{part}")
-        if "inverse_mass" in op.arrays:
-            names["inverse_mass"] = self.take(f"{prefix}inverse_mass")
-        count = self.absorbing(components)
-        arrays = tuple(names.get(a, f"{prefix}{a}" if a in FIELDS else a) for a in op.arrays)
-        params = self.params | {"count": count, "half": half}
-        return (Launch(op, arrays, (0, 1, 0, 1, 0, count), params),)
-
-    def absorbing(self, components):
-        """Return the number of absorbing points of a medium."""
-        name = f"{self._medium(components)[0]}stacey_points"
-        return self.shared[name].shape[0] if name in self.shared else 0
+        fluid = components == 1
+        return self.on_list(make(components), "fluid_stacey" if fluid else "stacey", half, fluid, **names)
 
     def rigid(self, components):
         """Return the launch of the points that do not move, () where there are none."""
-        prefix, _ = self._medium(components)
-        name = "rigid_points" if components == 3 else "fluid_rigid"
-        if f"{name}_points" not in self.shared:
-            return ()
-        points = self.take(f"{name}_points")
-        launch = launch_on_points(
-            pair_operators.rigid(components), name, self.shared[points].shape[0], force=f"{prefix}pair_force"
-        )
-        return (launch,)
+        listed, force = ("rigid_points", "pair_force") if components == 3 else ("fluid_rigid", "fluid_pair_force")
+        return self.on_list(pair_operators.rigid(components), listed, force=force)
 
     def coupling(self, function, half):
         """Return the launches of pair_coupling.h, what layers along faces of fluid and solid add
         included; () where no fluid touches a solid.
         """
-        named = [a for a in self.shared if a.startswith("coupling") and a.endswith("_solid")]
-        return tuple(self._coupling_of(function, half, a.removesuffix("_solid")) for a in named)
+        launches = ()
+        for listed in (
+            a.removesuffix("_solid") for a in self.shared if a.startswith("coupling") and a.endswith("_solid")
+        ):
+            op, names = pair_operators.coupling(function, layered=listed != "coupling"), {}
+            if "layer" in op.arrays:
+                shape = (1 + function.startswith("pair"), self.count(listed, "solid"))
+                names["layer"] = self.have(f"{listed}_{function}", shape, "boundary points")
+            launches += self.on_list(op, listed, half, **names)
+        return launches
 
-    def _coupling_of(self, function, half, listed):
-        """Return the launch of pair_coupling.h on a list of pairs of points."""
-        op = pair_operators.coupling(function, layered=listed != "coupling")
-        names = {a: self.take(f"{listed}_{a}") for a in LISTED if a in op.arrays}
-        for name in ("inverse_mass", "fluid_inverse_mass"):
-            if name in op.arrays:
-                self.take(name)
-        count = self.shared[f"{listed}_solid"].shape[0]
-        if "layer" in op.arrays:
-            both = function.startswith("pair")
-            names["layer"] = self.have(f"{listed}_{function}", (1 + both, count), "boundary points")
-        params = self.params | {"count": count, "half": half}
+    def on_list(self, op, listed, half=0, fluid=False, **names):
+        """Return the launch of an operator on a list of points, or pairs of points, of the forward plan, whose arrays are
+        LISTED_part; () where there is none.
+
+        Parameters
+        ----------
+        op : Operator
+        listed : str
+        half : int
+            The first (0) or the second field (1).
+        fluid : bool
+            Fields and masses are those of the fluid.
+        **names
+            Of arrays that the launch has besides.
+        """
+        parts = [a for a in op.arrays if a not in names and f"{listed}_{a}" in self.shared]
+        if not parts:
+            return ()
+        names |= {a: self.take(f"{listed}_{a}") for a in parts}
+        return (self._launch(op, self.count(listed, "solid" if "solid" in parts else "points"), fluid, half, names),)
+
+    def _launch(self, op, count, fluid, half, names):
+        """Return the launch of an operator on points or entries of a list."""
+        prefix, known = "fluid_" * fluid, self.params | {"count": count, "half": half}
+        names |= {a: f"{prefix}{a}" for a in FIELDS if a in op.arrays}
+        names |= {a: self.take(f"{prefix}{a}") for a in op.arrays if a.endswith("inverse_mass")}
         arrays = tuple(names.get(a, a) for a in op.arrays)
-        return Launch(op, arrays, (0, 1, 0, 1, 0, count), params)
+        return Launch(op, arrays, (0, 1, 0, 1, 0, count), {name: known[name] for name in op.params.names})
+
+    def count(self, listed, part="points"):
+        """Return the number of entries of a list of the forward plan."""
+        name = f"{listed}_{part}"
+        return self.shared[name].shape[0] if name in self.shared else 0
+
+    def points_of(self, components):
+        """Return the number of points of a medium."""
+        return self.d.state.solid if components == 3 else self.d.state.fluid
 
     def injected(self, name, rows, series):
         """Return the launch that adds columns of a series to "forces", () without any.
@@ -273,38 +258,21 @@ class Parts:
             Of each column.
         series : (steps, columns) array
         """
-        if not rows:
-            return ()
-        columns = [np.full(len(index), n, np.int32) for n, (index, _) in enumerate(rows)]
-        table = table_of(*(np.concatenate(part) for part in zip(*((*r, c) for r, c in zip(rows, columns)))))
-        arrays, launch = injection(name, table, series, self.d.precision, "forces")
-        self.arrays |= arrays
-        return (launch,)
+        return self._on_rows(rows, lambda table: injected(name, table, series, self.d.precision, "forces"))
 
     def sampled(self, name, rows, slots):
         """Return the launch that samples rows of "state" at every step into an array (slots,
         columns), () without any.
         """
+        return self._on_rows(rows, lambda table: sampled(name, table, (slots, len(rows)), self.d.precision))
+
+    def _on_rows(self, rows, make):
+        """Return the launch of a table of rows, () without any."""
         if not rows:
             return ()
-        first, source, weight = stacked_rows(rows)
-        precision = self.d.precision
-        self.arrays[name] = Array("record", (slots, len(rows)), precision)
-        self.arrays |= of_values(
-            f"{name}_tap", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision)
-        )
-        names = (name, "state", *(f"{name}_tap_{p}" for p in ("source", "first", "weight")))
-        params = {"columns": len(rows), "slots": slots}
-        box = (0, 1, 0, 1, 0, len(rows))
-        return (Launch(tables.SAMPLE, (*names, "step"), box, params),)
-
-    def points_of(self, components):
-        """Return the number of points of a medium."""
-        return self._medium(components)[1]
-
-    def _medium(self, components):
-        """Prefix of names and number of points of a medium."""
-        return ("", self.d.state.solid) if components == 3 else ("fluid_", self.d.state.fluid)
+        arrays, launch = make(joined(rows))
+        self.arrays |= arrays
+        return (launch,)
 
     # --- phases -------------------------------------------------------------------------------
 
@@ -365,7 +333,7 @@ class Parts:
             for rank, numbers in shared.lists.items()
         }
         arrays, parts = Sharing(shared.team, lists).exchange(
-            f"{self._medium(components)[0]}pair_force",
+            "pair_force" if components == 3 else "fluid_pair_force",
             components,
             self.d.precision,
             of_name="_" + "".join(map(str, halves)),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from craton.methods.finite_difference.adjoint import increments, laminate_gradient, parameter_sums, reversal, strains
+from craton.methods.finite_difference.adjoint import increments, parameter_sums, reversal
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations import relaxing, scheme, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST, closure
@@ -91,7 +91,7 @@ def transposed(order, motion=None):
     variables = counts[0] * normals + counts[1] * (stresses - normals)
     plain, vti = differences, replace(differences, law=(("VTI", 1),))
     transposes += [
-        strains.operator(kernel, law, example, len(fields), stresses, variables, normals > 0, *more)
+        increments.strain_operator(kernel, law, example, len(fields), stresses, variables, normals > 0, *more)
         # by 1/Q, in a sponge, of some steps
         for law, *more in (
             (plain,),
@@ -100,16 +100,14 @@ def transposed(order, motion=None):
             (plain, (False, False), False, True),
             *((vti, (normals > 0, False), *more) for more in ((), (True,), (False, True))),
         )
-        for kernel in strains.ARRAYS
+        for kernel in increments.OF_STRAINS
     ]
     transposes += [fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS]
     transposes += [
         kind(differences, axis, transposed=True) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
     ]
     transposes += [fd.cpml_laminate(differences, axis, True) for axis in axes if axis < 2]
-    transposes += [
-        laminate_gradient.operator(f"laminate_{kernel}", differences) for kernel in ("increment", "correlate")
-    ]
+    transposes += [increments.cut_operator(f"laminate_{kernel}", differences) for kernel in ("increment", "correlate")]
     transposes += backwards(differences, order)
     return {op.name: op for op in transposes}
 
@@ -117,7 +115,7 @@ def transposed(order, motion=None):
 def backwards(differences, order):
     """Operators of steps that are taken back."""
     steps = [reversal.backward(differences, part) for part in increments.PARTS]
-    steps.append(laminate_gradient.operator("backward_laminate", differences, reversal.BACK))
+    steps.append(increments.cut_operator("backward_laminate", differences, reversal.BACK))
     closed = closure(min(order, HIGHEST))
     sums = [parameter_sums.operator(differences, part) for part in increments.PARTS]
     sums.append(parameter_sums.operator(differences, "velocity", light=True))

@@ -8,7 +8,7 @@ from craton.conventions import OF_Q
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.waves import q_parameters, tables
-from craton.methods.waves.unit_sources import AXES, MOVED, PARTS, collected, components, shifted
+from craton.methods.waves.sources import AXES, MOVED, PARTS, collected, components, shifted
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 

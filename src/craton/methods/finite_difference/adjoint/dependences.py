@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.methods.finite_difference import points
+from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.finite_difference.space import averaged_density
+from craton.methods.waves.adjoint import Derivative
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,36 +41,24 @@ class Dependence:
 
 
 def derivative(ratio, *moduli):
-    """Return the derivatives of a ratio by the moduli of a cell, 1/Pa.
+    """Return the derivatives of a ratio by moduli, 1/Pa, none by shear moduli that are 0: list of arrays.
 
     Parameters
     ----------
     ratio : str
         See `Dependence`.
-    *moduli : float
+    *moduli : (n,) arrays
         Bulk and shear modulus, or c11, c13, c33, c44, c66, Pa.
     """
-    if len(moduli) > 2:
-        c11, c13, c33, c44, c66 = moduli
+
+    def function(part, *values):
         if ratio == "vertical strain":
-            return 0.0, 1 / c33, -c13 / c33**2, 0.0, 0.0
-        if c44 == 0:
-            return (0.0,) * 5
-        # see `material.trace_share`
-        det = c11 * c33 - c13**2
-        by_det = -c66 / det**2
-        of_q = by_det * c33, -2 * by_det * c13, by_det * c11, 0.0, 1 / det
-        factor, own = (-2 * c33, 2) if ratio == "pressure sxx" else (2 * c13, 1)
-        slopes = [factor * slope / 3 for slope in of_q]
-        slopes[own] += (-2 if own == 2 else 2) * c66 / det / 3
-        return tuple(slopes)
-    kappa, mu = moduli
-    if ratio == "vertical strain":
-        stiff = kappa + 4 / 3 * mu
-        return 2 * mu / stiff**2, -2 * kappa / stiff**2
-    lam = kappa - 2 / 3 * mu
-    by_lam, by_mu = mu / (6 * (lam + mu) ** 2), -lam / (6 * (lam + mu) ** 2)
-    return by_lam, by_mu - 2 / 3 * by_lam
+            return [material.vertical_strain_of(*values)]
+        return [material.trace_share_of(ratio.removeprefix("pressure").strip(), *values)]
+
+    slopes = Derivative(function, moduli).transpose([np.ones_like(moduli[0])])
+    shear = (1,) if len(moduli) == 2 else (3, 4)
+    return [np.where(moduli[n] == 0, 0.0, slope) if n in shear else slope for n, slope in enumerate(slopes)]
 
 
 def of_receivers(d, channels, receivers):
@@ -208,21 +198,11 @@ def by_moduli(dependences, values, cells):
     cells : (rho, kappa, mu) or (rho, c11, c13, c33, c44, c66)
         (nz, ny, nx) each.
     """
-    moduli = [np.asarray(v, float) for v in cells[1:]]
-    out = np.zeros((len(moduli), *moduli[0].shape))
-    for dependence, value in zip(dependences, values):
-        at = dependence.cell
-        for n, slope in enumerate(_slopes(dependence, moduli)):
-            out[(n, *at)] += value * slope
+    out = np.zeros((len(cells) - 1, *np.shape(cells[0])))
+    for at, numbers, slopes in _slopes(dependences, cells):
+        for by_modulus, slope in zip(out, slopes):
+            np.add.at(by_modulus, at, slope * np.asarray(values)[numbers])
     return out
-
-
-def _slopes(dependence, moduli):
-    """Return derivatives of a ratio by the moduli of its cell, none by shear moduli that are 0."""
-    values = [modulus[dependence.cell] for modulus in moduli]
-    shear = (1,) if len(values) == 2 else (3, 4)
-    slopes = derivative(dependence.ratio, *values)
-    return [0.0 if n in shear and values[n] == 0 else slope for n, slope in enumerate(slopes)]
 
 
 def changes(dependences, by, cells):
@@ -236,9 +216,15 @@ def changes(dependences, by, cells):
         Changes of the moduli, Pa.
     cells : (rho, kappa, mu) or (rho, c11, c13, c33, c44, c66)
     """
-    moduli = [np.asarray(v, float) for v in cells[1:]]
     out = np.zeros(len(dependences))
-    for n, dependence in enumerate(dependences):
-        slopes = _slopes(dependence, moduli)
-        out[n] = sum(slope * change[dependence.cell] for slope, change in zip(slopes, by))
+    for at, numbers, slopes in _slopes(dependences, cells):
+        out[numbers] = sum(slope * np.asarray(change)[at] for slope, change in zip(slopes, by))
     return out
+
+
+def _slopes(dependences, cells):
+    """Yield cells (k, j, i), numbers and derivatives by the moduli of the dependences on each ratio."""
+    for ratio in sorted({dependence.ratio for dependence in dependences}):
+        numbers = [n for n, dependence in enumerate(dependences) if dependence.ratio == ratio]
+        at = tuple(np.array([dependences[n].cell for n in numbers]).T)
+        yield at, numbers, derivative(ratio, *(np.asarray(modulus, float)[at] for modulus in cells[1:]))

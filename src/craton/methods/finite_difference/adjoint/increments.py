@@ -1,14 +1,56 @@
-"""Increments of velocities and stresses that a step stores for gradients: the store, what fills it,
-what reads it; see kernels/increments.h.
+"""What a step stores for gradients, what correlates adjoint fields with it and what scatters it: increments of velocities
+and stresses (kernels/increments.h), in a medium with attenuation strains (strains.h), and what cut cells add
+(laminate_sums.h).
+
+In cells that horizontal interfaces cut (laminate.py), what thin layers add to the isotropic stiffness of a cell is held at
+that of the scenario's model. With C the isotropic stiffness of a cell, which changes, and D what is held, stresses follow
+from C + D, in the transposed run as in the forward one. The gradient by C is that of strains (C + D)^-1 s; in place of the
+stresses s of isotropic cells stand C (C + D)^-1 s. With attenuation strains themselves are correlated, and there is
+nothing to do.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
+from craton.core.subdomain import clip
+from craton.errors import Problem
+from craton.methods.finite_difference.equations import boundaries, laminate, operators, relaxing
 from craton.methods.finite_difference.equations.operators import FIELD, HERE, POINTS, ROW_AND_PLANE, STORED
+from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 
 STORE = Struct("StoreParams", (*ROW_AND_PLANE, FIELD, POINTS, ("top", "i32", "k"), *STORED))
+STRAIN = Struct(
+    "StrainParams",
+    (
+        *ROW_AND_PLANE,
+        ("sheet", "i64", "sheet"),
+        FIELD,
+        POINTS,
+        ("past", "i64", "fields"),
+        ("top", "i32", "k"),
+        *STORED,
+        ("dt_h", "real"),
+    ),
+)
+CUT = Struct("CutParams", (*operators.FD.fields, FIELD, POINTS, *STORED))
+NORMAL = STRESS[:4]  # sxx, syy, szz, sxy
+FORWARD = ("ux", "uy", "uz"), ("txx", "tyy", "tzz", "txy")
+OF_CUT_CELLS = {  # written, read
+    "laminate_increment": (("store",), ()),
+    "laminate_correlate": (("sums",), (*NORMAL, "store")),
+    "backward_laminate": ((*NORMAL, *FORWARD[1], "sums"), (*VELOCITY, *FORWARD[0])),
+}
+# By kernel and motion: normal stresses, and 1 where there is sxy.
+COUNTS = {None: (3, 1), "P-SV": (2, 0), "SH": (0, 1)}
+OF_STRAINS = {  # written, read
+    "keep_strain": (("store",), ("memory", "step")),
+    "increment_strain": (("store",), ("memory", "step")),
+    "correlate_strain": (("sums", "memory"), ("state", "store", "qp", "qs", "damping", "step")),
+    "scatter_strain": (("state", "memory", "scattered"), ("store", "coefficients", *operators.MEDIUM, "step")),
+}
 PARTS = ("velocity", "stress")
 OVER = (None, ("z", 0), ("y", 0), ("x", 0))  # how arrays of numbers of points follow the grid
 BY_Q = " by 1/Q"  # behind the names of sums by it
@@ -87,20 +129,15 @@ def launch(d, kernel, slots, every=1, part="velocity"):
     spread = fields.index("s" if d.acoustic else "szz") if free else -1
     counts = len(fields), len(d.velocity), len(d.normal)
     op = operator(kernel, *counts, part, spread, products=d.anisotropic)
+    return Launch(op, op.arrays, d.box, _params(d, op, slots, every))
+
+
+def _params(d, op, slots, every):
+    """Return the scalars of an operator on a store."""
     nz, ny, nx = d.shape
-    params = {
-        "row": d.layout.row,
-        "plane": d.layout.plane,
-        "field": d.layout.field,
-        "points": nz * ny * nx,
-        "top": nz - 1,
-        "nj": ny,
-        "ni": nx,
-        "last": d.steps - 1,
-        "every": every,
-        "slots": slots,
-    }
-    return Launch(op, op.arrays, d.box, params)
+    known = d.fd_params | {"top": nz - 1, "field": d.layout.field, "past": d.memory_variables * d.layout.field}
+    known |= {"points": nz * ny * nx, "nj": ny, "ni": nx, "last": d.steps - 1, "every": every, "slots": slots}
+    return {name: known[name] for name in op.params.names}
 
 
 def store(d, slots):
@@ -158,3 +195,232 @@ def sums(d, name="sums"):
     """
     shape = (len(sums_of(d)), *d.shape)
     return {name: Array("sums", shape, np.dtype(d.precision), over=OVER)}
+
+
+# --- strains of a medium with attenuation ----------------------------------------------------------------------------------
+
+
+def strain_operator(
+    kernel, stencil, constants, fields, stresses, variables, free=False, by_q=(False, False), sponge=False, sparse=False
+):
+    """Return a kernel of strains.h.
+
+    Parameters
+    ----------
+    kernel : str
+        Of `OF_STRAINS`.
+    stencil : Stencil
+    constants : tuple of (str, object)
+        Of attenuation, see `relaxing.constants`.
+    fields, stresses, variables : int
+        All fields, how many of them are stresses, and memory variables of a point.
+    free : bool
+        The top is traction-free.
+    by_q : (bool, bool)
+        Sums and coefficients of 1/Qp, and of 1/Qs, as well.
+    sponge : bool
+        The array ``damping`` holds what stresses are multiplied by after each step.
+    sparse : bool
+        Not all steps are stored.
+    """
+    writes, reads = OF_STRAINS[kernel]
+    reals, flops = {
+        "keep_strain": (2 * stresses, 0),
+        "increment_strain": (3 * stresses, 4 * stresses),
+        "correlate_strain": (4 * fields + 3 * variables, 2 * fields + 25 * variables),
+        "scatter_strain": (4 * stresses + 2 * variables, 2 * stresses + 25 * variables),
+    }[kernel]
+    summed = kernel in ("correlate_strain", "scatter_strain")
+    by_q = {f"BY_Q{wave}": 1 for wave, is_so in zip("PS", by_q) if is_so and summed}
+    # sums by 1/Q, or by what does not relax: of each stress
+    more_sums = summed and ("BY_QS" in by_q or stencil.anisotropic)
+    reals += (2 if kernel == "correlate_strain" else 1) * stresses * more_sums
+    more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
+    more["TRANSPOSED"] = int(kernel == "correlate_strain")
+    more |= by_q
+    sponge = sponge and kernel == "correlate_strain"
+    sparse = sparse and kernel == "scatter_strain"
+    more |= {"SPONGE": 1} if sponge else {}
+    more |= {"SPARSE": 1} if sparse else {}
+    prefix = "vti_" if stencil.anisotropic else ""
+    suffixes = {"_by_q": "BY_QS" in by_q, "_sponge": sponge, "_sparse": sparse}
+    return Operator(
+        prefix + kernel + "".join(suffix for suffix, is_so in suffixes.items() if is_so),
+        HERE / "strains.h",
+        writes,
+        reads,
+        STRAIN,
+        kernel=kernel,
+        types=(("step", "i32"),),
+        reals_per_point=reals,
+        flops=flops,
+        defines=tuple({**dict(operators.constants(stencil)), **dict(constants), **more}.items()),
+    )
+
+
+def strain_launch(d, kernel, slots, every):
+    """Return a launch of a kernel of strains.h on the whole grid of a `Discretisation`; see `launch`."""
+    plain, sponge = replace(d.stencil, terrain=False), bool(d.faces("sponge"))
+    counts = (len(d.fields), len(d.stress), d.memory_variables)
+    op = strain_operator(kernel, plain, d.relaxing, *counts, d.free, by_q(d), sponge, every > 1)
+    names = d.names(*("" if n == "damping" and not sponge else n for n in op.arrays))
+    return Launch(op, names, d.box, _params(d, op, slots, every))
+
+
+def stored(d, slots, every):
+    """Return launches that store the increments of a step, by place in it: of velocities, and of
+    stresses or, with attenuation, strains.
+    """
+    kernels = (("before", "keep"), ("updated", "increment"))
+    launches = {
+        f"{part}_{place}": [launch(d, kernel, slots, every, part)] for part in PARTS for place, kernel in kernels
+    }
+    if d.relaxing:
+        launches |= {
+            f"stress_{place}": [strain_launch(d, f"{kernel}_strain", slots, every)] for place, kernel in kernels
+        }
+    else:
+        cut = on_cut_cells(d, "laminate_increment", slots, every)
+        launches["stress_updated"] += cut
+    return launches
+
+
+def correlated(d, slots, every):
+    """Return the launches that correlate adjoint fields with what is stored."""
+    if d.relaxing:
+        return [strain_launch(d, "correlate_strain", slots, every)]
+    return [launch(d, "correlate", slots, every), *on_cut_cells(d, "laminate_correlate", slots, every)]
+
+
+def scattered(d, slots, every):
+    """Arrays and launches that scatter what is stored, by place in the step."""
+    launches = {f"{part}_updated": [launch(d, "scatter", slots, every, part)] for part in PARTS}
+    if not d.relaxing:
+        return {}, launches
+    launches["stress_updated"] = [strain_launch(d, "scatter_strain", slots, every)]
+    return {"scattered": relaxing.block(d, d.memory_variables)}, launches
+
+
+def memory(d):
+    """Arrays of the memory variables of a transposed run, and of their sums over time behind them;
+    and of what sponges multiply stresses by; none without attenuation.
+    """
+    if not d.relaxing:
+        return {}
+    arrays = {"memory": relaxing.block(d, 2 * d.memory_variables)}
+    if d.faces("sponge"):
+        factors = boundaries.sponge_factors(d).astype(d.precision)
+        over = OVER[1:]
+        arrays["damping"] = Array("boundary", d.shape, d.precision, factors, over=over)
+    return arrays
+
+
+# --- cut cells -----------------------------------------------------------------------------------------------------------
+
+
+def cut_operator(kernel, stencil, params=CUT):
+    """Return a kernel of laminate_sums.h.
+
+    Parameters
+    ----------
+    kernel : str
+        Of `OF_CUT_CELLS`.
+    stencil : Stencil
+    params : Struct
+        Of ``"backward_laminate"`` those of a step back.
+    """
+    writes, reads = OF_CUT_CELLS[kernel]
+    normals, shears = COUNTS[stencil.motion]
+    stresses, medium = normals + shears, (normals > 0) + 1
+    differences = operators.cost(stencil, "laminate")
+    reals, flops, reach = {
+        "laminate_increment": (2 * stresses + medium, 14 * stresses, 0),
+        "laminate_correlate": (2 * stresses + 2 * (2 * (normals > 0) + shears), 18 * stresses, 0),
+        "backward_laminate": (
+            2 * differences["reals_per_point"] + 4 * (normals > 0) + 2 * shears,
+            2 * differences["flops"] + 18 * stresses,
+            stencil.reach,
+        ),
+    }[kernel]
+    reals += medium if kernel != "laminate_increment" else 0
+    defines = (*operators.constants(stencil), ("SURFACE", 0))
+    return Operator(
+        kernel,
+        HERE / "laminate_sums.h",
+        writes,
+        (*reads, "lam", "rmu", "planes", "step"),
+        params,
+        reach=reach,
+        types=(("step", "i32"),),
+        reals_per_point=reals,
+        flops=flops,
+        defines=(*defines, *((("TRANSPOSED", 1),) if kernel == "laminate_correlate" else ())),
+    )
+
+
+def on_cut_cells(d, kernel, slots, every):
+    """Return launches of a kernel that reads stored increments, on all cut cells.
+
+    Parameters
+    ----------
+    d : Discretisation
+    kernel : str
+        ``"laminate_increment"`` or ``"laminate_correlate"``.
+    slots, every : int
+        See `launch`.
+    """
+    boxes = laminate.boxes(d)
+    if not boxes:
+        return []
+    op = cut_operator(kernel, d.stencil)
+    names = d.names(*("laminate" if name == "planes" else name for name in op.arrays))
+    return [Launch(op, names, box, _params(d, op, slots, every)) for box in boxes]
+
+
+def stressed_cut_cells(d):
+    """Return the launches that add to the adjoint stress step what those of `laminate.laminate` add
+    to the forward one, but for absorbing layers.
+    """
+    return laminate.unlayered(d) if laminate.boxes(d) else []
+
+
+def remembered_in_cut_cells(d, axis, box, params, q):
+    """Return the launches of a CPML layer along x or y that add to adjoint stresses what follows
+    from differences of the velocities that it has remembered.
+
+    Parameters
+    ----------
+    d : Discretisation
+    axis : int
+    box : tuple of int
+        The points that the differences reach.
+    params : dict
+        Of the layer, see `boundaries.slab_params`.
+    q : sequence of str
+        Names of the remembered velocities, along (A, B, C).
+    """
+    commons = [common for cut in laminate.boxes(d) if (common := clip(cut, box))]
+    if axis == 2 or not commons:
+        return []
+    a, h = "xyz"[axis], "yx"[axis]
+    op = operators.cpml_laminate(d.stencil, axis, transposed=True)
+    names = (*d.names(f"s{a}{a}", f"s{h}{h}", "szz", "sxy"), q[0], q[1 + axis], "", "", "laminate")
+    return [Launch(op, names, common, params) for common in commons]
+
+
+def fluid_problems(d):
+    """Return cut cells without a shear modulus, whose stresses say too little of strains: list of
+    Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+        With the medium of its cells.
+    """
+    count = 0
+    for k0, k1, j0, j1, i0, i1 in laminate.boxes(d):
+        rows = slice(None) if d.planar else slice(j0, j1)
+        count += int((np.asarray(d.cells[2])[k0:k1, rows, i0:i1] <= 0).sum())
+    words = f"{count:,} cells that a layer's interface cuts have no shear modulus"
+    remedy = "bound vs, or let the interface lie half-way between points"
+    return [Problem("m", words, remedy)] if count else []

@@ -1,4 +1,4 @@
-"""A scenario as an inversion sees it: discretised once, the medium of its cells and that of the steps."""
+"""A scenario as an inversion sees it: what is covered, discretised once, the medium of its cells and that of the steps."""
 
 from copy import copy
 from dataclasses import replace
@@ -6,28 +6,40 @@ from functools import cached_property
 
 import numpy as np
 
-from craton.conventions import OF_Q
+from craton import memory
+from craton.conventions import FACES
 from craton.core.partition import split
-from craton.errors import Problem, ScenarioError, refuse_all
+from craton.errors import ResourceError, refuse_all
 from craton.methods.finite_difference import ranks
-from craton.methods.finite_difference.adjoint import coverage, increments, parameter_sums, quality, reversal
+from craton.methods.finite_difference.adjoint import increments, parameter_sums, reversal, sensitivity, transposed
 from craton.methods.finite_difference.adjoint.linearised_state import State
-from craton.methods.finite_difference.adjoint.quality import WITH_Q
 from craton.methods.finite_difference.build import GridDomain
 from craton.methods.finite_difference.equations import laminate, relaxing, scheme, vti
-from craton.methods.waves import q_parameters, sources
+from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves import sources
+from craton.methods.waves.adjoint import (
+    BEYOND_GRADIENTS,
+    HALF_STEPS,
+    LinearisedScenario,
+    refuse_without_receivers,
+    refused,
+)
 from craton.methods.waves.problem import set_up
 from craton.model.media import earth
+from craton.survey.planes import PlaneWave
+from craton.text import megabytes
 
 # measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space
 # and with attenuation or without
 CHAIN_BYTES = {False: 102, True: 134}
 CHAIN_ANISOTROPIC = {(True, False): 406, (False, False): 622, (True, True): 476, (False, True): 448}
 CHAIN_WITH_Q = 132
-RECEIVERS = "gradients need receivers: add [[receivers]]"
+PARAMETER_BYTES = 32  # of a cell: density and moduli in double precision, and what is made of them
+WITH_Q = 5  # fields of the cells: density, bulk and shear modulus, 1/Qp, 1/Qs
+BEYOND = BEYOND_GRADIENTS | {PlaneWave: "a plane wave"}
 
 
-class Linearised:
+class Linearised(LinearisedScenario):
     """A scenario of one run, discretised once, with a medium that may change.
 
     Time step, absorbing layers and sources' series stay those of the scenario.
@@ -45,16 +57,15 @@ class Linearised:
     """
 
     def __init__(self, scenario):
-        refuse_all(coverage.refused_tables(scenario))
+        refuse_all(refused_tables(scenario))
         domain = GridDomain(scenario)
         refuse_all(domain.problems())
-        coverage.refuse_large(domain.grid)
+        refuse_large(domain.grid)
         self.setup = setup = set_up(domain)
         self.d, self.grid, self.scenario = setup.space.d, domain.grid, scenario
         self.sources, self.receivers, self.channels = setup.sources, setup.receivers, setup.channels
-        refuse_all(coverage.refused_on_grid(self.d, self.sources))
-        if not self.channels:
-            raise ScenarioError([Problem("receivers", RECEIVERS, "")])
+        refuse_all(refused_on_grid(self.d, self.sources))
+        refuse_without_receivers(self.channels)
 
     @cached_property
     def cells(self):
@@ -66,23 +77,7 @@ class Linearised:
         averages = averages_of(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
         return tuple(np.array(v, float) for v in averages)
 
-    def start(self, names):
-        """Return the cells of the scenario's model that parameters are made of: `cells`, and for
-        parameters of Q behind them 1/Qp and 1/Qs.
-
-        Parameters
-        ----------
-        names : tuple of str
-
-        Raises
-        ------
-        ScenarioError
-            The medium has no Q, or an infinite one where Q and not 1/Q is asked for.
-        """
-        if not set(names) & set(OF_Q):
-            return self.cells
-        of_q = q_parameters.refuse(names, lambda: self.inverse_q, self.d.relaxation, self.d.anisotropic, "cells")
-        return (*self.cells, *of_q)
+    places = "cells"
 
     @cached_property
     def inverse_q(self):
@@ -93,11 +88,6 @@ class Linearised:
             return None
         thin = relaxing.inverse_q_of_model(self.d, self.grid)
         return tuple(np.broadcast_to(loss, self.grid.shape) for loss in thin)
-
-    @property
-    def largest_inverse_q(self):
-        """Largest 1/Q for which the mechanisms are good; None without attenuation."""
-        return q_parameters.largest(self.d.relaxation)
 
     @cached_property
     def fluid(self):
@@ -110,7 +100,7 @@ class Linearised:
         arrays, _, _ = sources.sources(self.setup.space, self.sources)
         return {
             step: np.asarray(arrays[f"{step}_series"].data, float)
-            for step in increments.PARTS
+            for step in HALF_STEPS.values()
             if f"{step}_series" in arrays
         }
 
@@ -224,7 +214,7 @@ class Linearised:
         cells : (rho, kappa, mu)
             (nz, ny, nx) each, kg/m3 and Pa; with 1/Qp and 1/Qs where these change.
         """
-        moving, inverse_q = quality.on_grid(self.d, *self.parts(cells))
+        moving, inverse_q = sensitivity.of_steps(self.d, *self.parts(cells))
         changing = self.d.anisotropic or len(cells) == WITH_Q
         return State(self, self.d.with_cells(moving, inverse_q if changing else None), cells)
 
@@ -237,7 +227,7 @@ class Linearised:
         cells : (rho, kappa, mu)
             With 1/Qp and 1/Qs where these change.
         """
-        return quality.on_grid(self.d, *self.parts(cells))[0]
+        return sensitivity.of_steps(self.d, *self.parts(cells))[0]
 
     def parts(self, cells):
         """Return density and moduli of cells, in a fluid tied to one modulus, and 1/Qp and 1/Qs, of
@@ -246,3 +236,89 @@ class Linearised:
         if self.d.anisotropic:
             return vti.tied(cells, self.fluid), self.inverse_q
         return cells[:3], cells[3:] or self.inverse_q
+
+
+def refused_tables(scenario):
+    """Return what gradients do not cover yet and the tables of a scenario say: list of Problem.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    boundaries, wrong = scenario.boundaries, []
+    if scenario.injection:
+        wrong.append(("injection", "injections", "leave it out"))
+    if "a1" in {boundaries.face(name) for name in FACES}:
+        wrong.append(("boundaries", '"a1" faces', 'use "cpml" or "sponge"'))
+    if boundaries.face("top") == "free" and boundaries.surface in ("imaging", "imaging-2"):
+        words = f'"{boundaries.surface}", which has no exact transpose'
+        wrong.append(("boundaries.surface", words, 'use "sbp"'))
+    return refused(wrong)
+
+
+def refused_on_grid(d, sources):
+    """Return what gradients do not cover yet and the discretisation shows: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list
+    """
+    wrong = []
+    for s in sources:
+        if kind := BEYOND.get(type(s)):
+            wrong.append(("source", f"{s.name}: {kind}", "use point sources"))
+        elif s.force is not None and touches_layer(d, s):
+            words = f"{s.name}: a force on points of a CPML layer, or next to one"
+            wrong.append(("source", words, "move it inwards"))
+    if floor_near_layer(d):
+        words = "a level sea floor so near a CPML layer that differences at the floor and in the layer overlap"
+        remedy = "move the boundary away from the floor, or make the layer thinner, by a few spacings"
+        wrong.append(("boundaries", words, remedy))
+    return refused(wrong)
+
+
+def floor_near_layer(d):
+    """Return True where differences that end at a level floor have norms of their own (closure.py) at points that the differences of
+    a layer above or below it reach: what the transposed layer adds there is not divided by them.
+    """
+    if d.floor is None:
+        return False
+    lowest, highest = d.floor + 1 - d.floor_closure.rows, d.floor + d.floor_closure.rows
+    reached = {side: transposed.reached(d, 2, side)[0][:2] for axis, side in d.faces("cpml") if axis == 2}
+    return (0 in reached and lowest < reached[0][1]) or (1 in reached and highest > reached[1][0])
+
+
+def touches_layer(d, source):
+    """Return True for a force on points whose medium is that of the edge of a CPML layer: its
+    weights have the density of their own cells, the step has that of the edge.
+    """
+    index, _, _ = GridSpace(d).point_rows([source])
+    offsets = d.layout.place(index)
+    for axis in (*d.horizontal, 2):
+        low, high = d.unstretched(axis)
+        at = offsets[2 - axis]
+        beyond = (low > 0 and at.min() < low) or (high < d.grid.shape[2 - axis] and at.max() + 1 >= high)
+        if beyond:
+            return True
+    return False
+
+
+def refuse_large(grid):
+    """Refuse a grid whose cells, the parameters of a gradient, do not fit into this host's memory.
+
+    Parameters
+    ----------
+    grid : Grid
+
+    Raises
+    ------
+    ResourceError
+    """
+    needed, free = PARAMETER_BYTES * grid.size, memory.available()
+    if free is not None and needed > free:
+        fits = grid.coarser(1.01 * (needed / free) ** (1 / 3))
+        raise ResourceError(
+            f"the parameters of a gradient in {grid.size:,} cells need {megabytes(needed)}, "
+            f"{megabytes(free)} are free on this host.\n    they fit with {fits}"
+        )

@@ -8,26 +8,23 @@ from functools import cached_property, partial
 import numpy as np
 
 from craton.errors import Problem, refuse_all
+from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.adjoint import (
     dependences,
     increments,
-    laminate_gradient,
-    quality,
     reversal,
     sensitivity,
-    strains,
     transposed,
     transverse,
-    transverse_relaxing,
-    units,
 )
-from craton.methods.finite_difference.adjoint.quality import WITH_Q
 from craton.methods.finite_difference.equations import material, vti
 from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves import adjoint
 from craton.methods.waves.problem import assemble
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.reuse import Reuse
-from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
+from craton.methods.waves.sources import AXES, PARTS
+from craton.methods.waves.tables import sampling, stacked_rows
 
 
 def medium_of(d):
@@ -35,11 +32,11 @@ def medium_of(d):
     if not d.anisotropic:
         return sensitivity.Medium(d)
     if d.relaxing:
-        return transverse_relaxing.RelaxingTransverseMedium(d)
+        return transverse.RelaxingTransverseMedium(d)
     return transverse.TransverseMedium(d)
 
 
-class State:
+class State(adjoint.LinearisedState):
     """Plans and chain rule of a `Linearised` scenario with one medium.
 
     Parameters
@@ -54,10 +51,9 @@ class State:
     def __init__(self, problem, d, given):
         self.problem, self.d, self.given = problem, d, given
         self.cells = d.cells
-        refuse_all(laminate_gradient.fluid_problems(d))
+        refuse_all(increments.fluid_problems(d))
         self.medium = medium_of(d)
-        self.forces = [s for s in problem.sources if s.force is not None]
-        self.moments = [s for s in problem.sources if s.moment is not None]
+        self.forces, self.moments = problem.of_kind("force"), problem.of_kind("moment")
         self.of_receivers = dependences.of_receivers(d, problem.channels, problem.receivers)
         self.of_forces = dependences.of_forces(d, self.forces)
         self.of_moments = dependences.of_moments(d, self.moments)
@@ -102,7 +98,7 @@ class State:
             launches["velocity_before"] = launch
         if slots:
             arrays = increments.store(self.d, slots)
-            launches |= strains.stored(self.d, slots, every)
+            launches |= increments.stored(self.d, slots, every)
         plan = self._arranged(self.problem.sources, (arrays, launches))
         return self._recording(plan, [*self.rows, *(v.rows for v in self.of_receivers)])
 
@@ -127,11 +123,8 @@ class State:
         by_sources : bool
             Sample the fields in the places of the sources: of unit sources, before the dependences.
         """
-        residuals, taps = self._around(by_sources)
-        entries = {"state": residuals}
-        if self.d.relaxing:
-            entries["memory"] = [self.medium.into_memory(rows) for rows in self.rows]
-        return transposed.plan(self.d, entries, taps, slots, every)
+        fields, variables, taps = self._around(by_sources)
+        return transposed.plan(self.d, self.columns, {"state": fields, "memory": variables}, taps, slots, every)
 
     def backward(self, margin, slots, every=1, by_sources=False, light=False, by_parameters=False):
         """Return the plan of the steps back of the forward field and of the transposed ones; see
@@ -149,27 +142,33 @@ class State:
         by_parameters : bool
             Take one sum for each parameter in place of one for each field.
         """
-        around, sources = self._around(by_sources), self.problem.sources
-        return reversal.plan(self.d, *around, sources, margin, slots, every, light, by_parameters)
+        fields, _, taps = self._around(by_sources)
+        sources, options = self.problem.sources, (margin, slots, every, light, by_parameters)
+        return reversal.plan(self.d, self.columns, fields, taps, sources, *options)
 
     def _around(self, by_sources):
-        """Residuals and taps of transposed steps."""
-        residuals = self.medium.of_all_receivers(self.rows)
-        taps = {
-            name: self.medium.of_all_sources(table)
-            for name, table in (
-                ("moment", [v.rows for v in self.of_moments]),
-                ("force", [v.rows for v in self.of_forces]),
-            )
-        }
-        for name in taps if by_sources else ():
-            taps[name] = [*map(self.medium.of_sources, self._of_units(name)), *taps[name]]
-        return residuals, taps
+        """Residuals of fields and of memory variables, and taps of transposed steps."""
+        taps = {}
+        for kind, table in (("moment", self.of_moments), ("force", self.of_forces)):
+            rows = [*(self._units_of(kind) if by_sources else ()), *(dependence.rows for dependence in table)]
+            taps[kind] = len(rows), self.medium.rows.of_sources(adjoint.joined(rows))
+        return *self.medium.rows.of_receivers(adjoint.joined(self.rows)), taps
 
-    def _of_units(self, kind):
-        """Rows of unit sources in the places of the forces or moments: `units.PARTS` of each."""
-        sources = {"force": self.forces, "moment": self.moments}[kind]
-        return [rows for source in sources for rows in units.rows(self.d, source, kind)]
+    def _units_of(self, kind):
+        """Rows of unit sources in the places of the forces or moments: `unit_sources.PARTS` of each."""
+        axes = [*self.d.horizontal, 2]
+        low, high = np.array([self.d.grid.bounds("xyz"[axis]) for axis in axes]).T
+
+        def holds(xyz):
+            return ((low <= xyz[:, axes]) & (xyz[:, axes] <= high)).all(axis=1)
+
+        rows, count = [], PARTS[kind] + AXES  # to both sides along each axis
+        for source in self.problem.of_kind(kind):
+            # on its side of a contact
+            sides_of = [kind == "moment" and sides.isotropic(self.d, source.moment)] * count
+            around = self.d.grid.spacing, holds, axes
+            rows += adjoint.unit_rows(GridSpace(self.d), source, kind, *around, fluid_first=sides_of)
+        return rows
 
     def born(self, slots, every=1):
         """Return the plan of the steps of a perturbation: increments scattered by the array
@@ -178,13 +177,15 @@ class State:
         """
         d, more = self.d, increments.store(self.d, slots)
         more |= increments.sums(d, "coefficients")
-        scattered, launches = strains.scattered(d, slots, every)
+        scattered, launches = increments.scattered(d, slots, every)
         more |= scattered
         plan = self._arranged([], (more, launches))
         phases = list(plan.phases)
         for n, (name, table) in enumerate((("force", self.of_forces), ("moment", self.of_moments))):
             if table:
-                arrays, inject = _injection(d, name, [v.rows for v in table])
+                series = np.zeros((d.steps, len(table)))
+                rows = adjoint.joined([dependence.rows for dependence in table])
+                arrays, inject = transposed.placed(d, *adjoint.injected(name, rows, series, d.precision))
                 plan = replace(plan, arrays=plan.arrays | arrays)
                 both = (inject, *phases[n].launches) if n == 0 else (*phases[n].launches, inject)
                 phases[n] = replace(phases[n], launches=both)
@@ -211,9 +212,15 @@ class State:
         more = dependences.by_moduli(self.dependences, ratios, self.cells)
         moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
         count, given = len(self.cells), self.problem.parts(self.given)
-        by_cells = (rho, *moduli)
-        by_cells = quality.off_grid(self.d, *given, by_cells[:count], by_cells[count:])
-        return vti.untied(by_cells, self.problem.fluid) if self.d.anisotropic else by_cells
+        by_cells = (*sensitivity.of_matter(self.d, (rho, *moduli[: count - 1])), *moduli[count - 1 :])
+        if self.d.relaxation is not None:
+            by_cells = sensitivity.slopes_of_steps(self.d, *given, self._by_q).transpose(by_cells)
+        return vti.untied(by_cells, self.problem.fluid) if self.d.anisotropic else tuple(by_cells)
+
+    @property
+    def _by_q(self):
+        """True where 1/Qp and 1/Qs are parameters."""
+        return len(self.given) > len(self.cells)
 
     def _by_cells(self, sums, machine, scale, by_parameters):
         """Chain rule of the sums, on the machine where it can be; see `gradient`."""
@@ -248,37 +255,9 @@ class State:
         """Return True where a shear stress acts on points that have none."""
         d, acting = self.d, weight != 0
         fields = (index + d.layout.first) // d.layout.field
-        shear = (acting & (fields == n) for n in np.unique(fields) if d.fields[n] not in d.normal)
-        return any((self.medium.of_sources((index[rows], weight[rows]))[1] == 0).any() for rows in shear)
-
-    def by_sources(self, kind, taps):
-        """Return what the misfit changes by with the forces or moments.
-
-        Parameters
-        ----------
-        kind : str
-            ``"force"`` or ``"moment"``.
-        taps : (steps, columns) array
-            dJ by what each unit source injects at each step.
-
-        Returns
-        -------
-        list of dict
-            Of each source: ``strength``, dJ/d(force), (3,), 1/N, or dJ/d(moment tensor), (6,),
-            1/(N m), xx yy zz xy xz yz; ``position``, dJ/d(x, y, z), 1/m; ``series``, dJ/d(series),
-            (steps,), series as the leapfrog has them.
-        """
-        sources = {"force": self.forces, "moment": self.moments}[kind]
-        series = self.problem.series.get({"force": "velocity", "moment": "stress"}[kind])
-        count = units.PARTS[kind]
-        return [
-            units.collected(source, kind, taps[:, count * n : count * (n + 1)], series[:, n])
-            for n, source in enumerate(sources)
-        ]
-
-    def units_of(self, kind):
-        """Return the number of columns of unit sources among the taps of forces or moments."""
-        return units.PARTS[kind] * len({"force": self.forces, "moment": self.moments}[kind])
+        shear = acting & np.isin(fields, [d.fields.index(name) for name in d.stress if name not in d.normal])
+        table = index[shear], weight[shear], np.zeros(shear.sum(), int)
+        return bool((self.medium.rows.of_sources(table)[1] == 0).any())
 
     @property
     def dependences(self):
@@ -294,23 +273,13 @@ class State:
             (nz, ny, nx) each.
         """
         given, (changes, of_q) = self.problem.parts(self.given), self.problem.parts(changes)
-        of_q = of_q if len(self.given) == WITH_Q else (0.0, 0.0)
-        changes, of_q = quality.changes_on_grid(self.d, *given, changes, of_q)
+        if self.d.relaxation is not None:
+            slopes = sensitivity.slopes_of_steps(self.d, *given, self._by_q)
+            *changes, of_p, of_s = slopes.apply((*changes, *(of_q if self._by_q else ())))
+            of_q = of_p, of_s
+        changes = sensitivity.of_matter(self.d, changes)
         of_q = of_q if any(increments.by_q(self.d)) else ()
         coefficients = self.medium.perturbation(*changes, *of_q)
         shape = (len(coefficients), *self.d.shape)
         ratios = dependences.changes(self.dependences, changes[1:], self.cells)
         return np.broadcast_to(coefficients, shape), ratios
-
-
-def _joined(rows):
-    """Return rows of several fields as one table."""
-    return tuple(np.concatenate(part) for part in zip(*rows))
-
-
-def _injection(d, name, rows):
-    """Arrays and launch that inject columns of a series that is filled for each perturbation."""
-    columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
-    table = table_of(*(np.concatenate(p) for p in zip(*((*r, c) for r, c in zip(rows, columns)))))
-    arrays, launch = injection(name, table, np.zeros((d.steps, len(rows))), d.precision)
-    return arrays, replace(launch, places=d.layout.place(table[0]))

@@ -19,13 +19,17 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Launch
-from craton.methods.finite_difference.adjoint import backward_fields
-from craton.methods.finite_difference.equations import boundaries, contact, laminate
+from craton.methods.finite_difference.equations import boundaries, contact, half_steps, laminate
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations.scheme import MOTION, STRESS, VELOCITY
 from craton.methods.waves import tables
 from craton.methods.waves.tables import of_values, table_of
 
+# names of the forward field's components in kernels, and in plans
+FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
+TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
+BACKWARD = "{}_back".format
+BOUNDS = ("k0", "k1", "j0", "j1", "i0", "i1")
 SUM = Struct(
     "SumParams",
     (
@@ -48,6 +52,50 @@ SUM_FORCES = Operator(
     types=tables.TYPES,
     pointwise=False,
 )
+
+
+# --- both wavefields: the adjoint one under the names of a forward run, the forward one in the block "back" -----------------
+
+
+def inner(d):
+    """Box (k0, k1, j0, j1, i0, i1) of the points outside absorbing layers, where every field is
+    advanced by the plain step alone.
+    """
+    box = list(d.box)
+    for kind, beyond in (("cpml", 1), ("sponge", 0)):
+        thickness = getattr(d.boundaries, kind).thickness
+        for axis, side in d.faces(kind):
+            n = d.grid.shape[2 - axis]
+            # profiles of a CPML at half points begin half a point further inside
+            box[2 * (2 - axis) + side] = n - thickness - beyond if side else thickness
+    return tuple(box)
+
+
+def backward_arrays(d):
+    """Arrays of the field that is taken back: the block ``back`` and its parts."""
+    out = {}
+    for name, array in half_steps.wavefield(d).items():
+        kind = {"kind": "forward field"}
+        if name == "state":
+            out["back"] = replace(array, **kind)
+        else:
+            out[BACKWARD(name)] = replace(array, part_of="back", **kind)
+    return out
+
+
+def backward_names(d, op):
+    """Names in a plan of the arrays of an operator on both fields."""
+    known = dict(zip((*FORWARD, *TENSION), (*VELOCITY, *STRESS)))
+    out = []
+    for name in op.arrays:
+        name = "laminate" if name == "planes" else name
+        field = "s" if d.acoustic and known.get(name, name) == "sxx" else known.get(name, name)
+        (field,) = d.names(field)
+        out.append(BACKWARD(field) if field and name in known else field)
+    return tuple(out)
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------------
 
 
 def names(d):
@@ -80,8 +128,8 @@ def operator(stencil, part, light=False):
     """
     kernel = {"velocity": "sum_density", "stress": "sum_moduli"}[part]
     writes, reads = {
-        "velocity": (("sums",), (*VELOCITY, *backward_fields.TENSION, "rho")),
-        "stress": (("sums",), (*STRESS, *backward_fields.FORWARD, "lam", "rmu")),
+        "velocity": (("sums",), (*VELOCITY, *TENSION, "rho")),
+        "stress": (("sums",), (*STRESS, *FORWARD, "lam", "rmu")),
     }[part]
     fields, waves = len(MOTION[stencil.motion]), fd.cost(stencil, part)
     if stencil.acoustic:
@@ -136,11 +184,11 @@ def launches(d, part, every, light):
         Sum squared increments of velocities as well.
     """
     plain = operator(replace(d.stencil, terrain=False), part, light and part == "velocity")
-    params = d.fd_params | dict(zip(backward_fields.BOUNDS[1::2], backward_fields.inner(d)[1::2]))
+    params = d.fd_params | dict(zip(BOUNDS[1::2], inner(d)[1::2]))
     params |= {"field": d.layout.field, "every": every, "last": d.steps - 1}
     params |= {f"last_{n}": last_of(d, axis) for axis, n in enumerate("ijk")}
     return [
-        Launch(op, backward_fields.names(d, op), box, params | before)
+        Launch(op, backward_names(d, op), box, params | before)
         for whole, before in boxes(d)
         for op, box in by_planes(d, plain, whole)
     ]
@@ -191,7 +239,7 @@ def extent(d, axis):
     """Return the first point along an axis with sums and the one behind the last one: where a layer
     follows, its first point has part of the products before it.
     """
-    box, n = backward_fields.inner(d), d.shape[2 - axis]
+    box, n = inner(d), d.shape[2 - axis]
     low, high = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
     return low, min(high + 1, n)
 
@@ -199,7 +247,7 @@ def extent(d, axis):
 def last_of(d, axis):
     """Return the last point along an axis that has the place behind it alone, or `NONE`."""
     n = d.shape[2 - axis]
-    ends = backward_fields.inner(d)[2 * (2 - axis) + 1] == n and not is_periodic(d, axis)
+    ends = inner(d)[2 * (2 - axis) + 1] == n and not is_periodic(d, axis)
     return n - 1 if ends else NONE
 
 
@@ -260,7 +308,7 @@ def points_beside(d, places):
     """
     number = (places + d.layout.first) // d.layout.field
     at = np.stack(d.layout.place(places))
-    box, behind, share_behind = backward_fields.inner(d), at.copy(), np.zeros(len(places))
+    box, behind, share_behind = inner(d), at.copy(), np.zeros(len(places))
     inside = np.all([(a >= low) & (a < high) for a, low, high in zip(at, box[::2], box[1::2])], 0)
     norms = np.ones(len(places))
     for n, field in enumerate(d.velocity):

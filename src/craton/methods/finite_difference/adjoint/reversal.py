@@ -24,30 +24,27 @@ import numpy as np
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, StepPlan
 from craton.core.subdomain import clip
-from craton.methods.finite_difference.adjoint import (
-    backward_fields,
-    increments,
-    laminate_gradient,
-    parameter_sums,
-    transposed,
+from craton.methods.finite_difference.adjoint import increments, parameter_sums, transposed
+from craton.methods.finite_difference.adjoint.parameter_sums import (
+    BACKWARD,
+    BOUNDS,
+    FORWARD,
+    TENSION,
+    backward_arrays,
+    backward_names,
+    inner,
 )
-from craton.methods.finite_difference.adjoint.backward_fields import BACKWARD, FORWARD, TENSION, inner
+from craton.methods.finite_difference.adjoint.transposed import renamed
 from craton.methods.finite_difference.equations import boundaries, contact, half_steps, laminate, material
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 from craton.methods.finite_difference.space import GridSpace
 from craton.methods.waves import sources as acting
 from craton.methods.waves import tables
-from craton.methods.waves.tables import injection, table_of
 
 BACK = Struct(
     "BackParams",
-    (
-        *fd.FD.fields,
-        fd.FIELD,
-        *((n, "i32", n[0]) for n in backward_fields.BOUNDS),
-        *((n, "i32") for n in ("every", "last")),
-    ),
+    (*fd.FD.fields, fd.FIELD, *((n, "i32", n[0]) for n in BOUNDS), *((n, "i32") for n in ("every", "last"))),
 )
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
@@ -368,7 +365,7 @@ def steps_back(d, part, every, light, by_parameters):
     a free surface, and what cut cells add.
     """
     out, box = [], inner(d)
-    params = dict(zip(backward_fields.BOUNDS, box))
+    params = dict(zip(BOUNDS, box))
     params |= d.fd_params | {"field": d.layout.field, "every": every, "last": d.steps - 1}
     plain_stencil = replace(d.stencil, terrain=False)
     light = light and part == "velocity" and not by_parameters
@@ -376,14 +373,14 @@ def steps_back(d, part, every, light, by_parameters):
     for launch in half_steps.steps_of(d, part):
         surface = dict(launch.op.defines).get("SURFACE")
         op = fd.at_surface(plain, d.closure, d.stencil) if surface else plain
-        names = backward_fields.names(d, op)
+        names = backward_names(d, op)
         if by_parameters:
             names = tuple("" if name == "sums" else name for name in names)
         out.append(Launch(op, names, launch.box, params))
     if part == "stress" and laminate.boxes(d):
-        op = laminate_gradient.operator("backward_laminate", plain_stencil, BACK)
+        op = increments.cut_operator("backward_laminate", plain_stencil, BACK)
         planes = laminate.on_planes(d, op)
-        out += [Launch(each, backward_fields.names(d, each), box, params) for each, box in planes]
+        out += [Launch(each, backward_names(d, each), box, params) for each, box in planes]
     return out
 
 
@@ -451,11 +448,6 @@ def sums(d, light, by_parameters):
     }
 
 
-def renamed(launch, names):
-    """Return a launch on other arrays."""
-    return replace(launch, arrays=tuple(names.get(name, name) for name in launch.arrays))
-
-
 def taken_out(d, sources, every, by_parameters):
     """Arrays and launches by half step that take out what sources added, last step first.
 
@@ -484,39 +476,14 @@ def taken_out(d, sources, every, by_parameters):
     return out, taken
 
 
-def injected(d, residuals):
-    """Arrays and launches by half step that inject residuals; see `transposed.plan`."""
-    arrays, launches = {}, {}
-    series = np.zeros((d.steps, len(residuals)))
-    first_stress = d.start_of(d.stress[0]) - d.layout.first
-    index, weight, column = (
-        np.concatenate([*part, np.zeros(0, kind)]).astype(kind)
-        for part, kind in (
-            ([index for index, _ in residuals], np.int64),
-            ([weight for _, weight in residuals], float),
-            ([np.full(len(i), n) for n, (i, _) in enumerate(residuals)], np.int64),
-        )
-    )
-    for part, mine in (("velocity", index < first_stress), ("stress", index >= first_stress)):
-        launches[part] = []
-        if mine.any():
-            table = table_of(index[mine], weight[mine], column[mine])
-            more, launch = injection(f"residual_{part}", table, series, d.precision)
-            arrays["residual_series"] = more.pop(f"residual_{part}_series")
-            arrays |= more
-            launch = renamed(launch, {f"residual_{part}_series": "residual_series"})
-            launches[part] = [replace(launch, places=d.layout.place(table[0]))]
-    return arrays, launches
-
-
-def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_parameters=False):
+def plan(d, columns, residuals, taps, sources, margin, slots, every=1, light=False, by_parameters=False):
     """Return the plan of the steps back, last step first.
 
     Parameters
     ----------
     d : Discretisation
-    residuals, taps
-        See `transposed.plan`.
+    columns, residuals, taps
+        See `transposed.plan`; residuals of fields alone.
     sources : list of PointSource
     margin : Margin
     slots : int
@@ -534,7 +501,7 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
         Its array ``back`` is to hold the state at the end of the forward run.
     """
     arrays, pieces = transposed.faces(d)
-    arrays |= half_steps.wavefield(d) | backward_fields.arrays(d) | material.arrays(d)
+    arrays |= half_steps.wavefield(d) | backward_arrays(d) | material.arrays(d)
     arrays |= sums(d, light, by_parameters)
     # sums are of points outside the layers, what these remember of points inside
     remembered = {n: name for n, name in REMEMBERED.items() if name in arrays}
@@ -544,21 +511,24 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
         arrays |= behind
     arrays |= {"step": Array("points", (1,), np.int32)}
     arrays |= history(d, margin, slots)
-    of_residuals, residual = injected(d, residuals)
+    first_stress = d.start_of(d.stress[0]) - d.layout.first
+    stressed = residuals[0] >= first_stress
+    parts = (("velocity", ~stressed), ("stress", stressed))
+    halves = {part: ("state", tuple(values[on] for values in residuals)) for part, on in parts}
+    of_residuals, residual = transposed.injected(
+        d, columns, {f"residual_{part}": half for part, half in halves.items()}
+    )
     of_sources, out = taken_out(d, sources, every, by_parameters)
     arrays |= of_residuals | of_sources
-    sampled = {}
-    for name, rows in taps.items():
-        if rows:
-            more, sampled[name] = transposed.tap(d, name, rows)
-            arrays |= more
+    samples, sampled = transposed.tapped(d, taps)
+    arrays |= samples
     names, launches_back = {field: BACKWARD(field) for field in d.fields}, {}
     for part in ("stress", "velocity"):
         begins = pieces.get(f"{part}_first", [])
         held, before, behind = closures_back(d, part, every, light)
         arrays |= held
         launches_back[part] = [
-            *(residual["stress"] + out.get("stress", []) if part == "stress" else ()),
+            *([residual.get("residual_stress"), *out.get("stress", [])] if part == "stress" else ()),
             *begins,
             *(renamed(launch, names) for launch in begins),
             *pieces.get(part, []),
@@ -576,7 +546,7 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
             *summed["stress"],
             sampled.get("moment"),
             *reversed(pieces.get("stress_after", [])),
-            *residual["velocity"],
+            residual.get("residual_velocity"),
             *restoring(d, margin, slots, "stress"),
         ],
         "backward velocity": [

@@ -11,7 +11,7 @@ by the velocity step, stresses by the stress step. Nothing is divided by a modul
 that may vanish. What is not of this form is transposed by itself: memory variables of layers
 (cpml.h) and damped velocities (damping.h); sponge, rigid faces and periodic axes are their own
 transposes, in the reverse order. With attenuation the step is the forward one, too, and what is correlated are
-strains (strains.py). Correlated with the increments that the forward step gave (increments.h), v^
+strains (increments.py). Correlated with the increments that the forward step gave (increments.h), v^
 and s^ are the gradient by density and by compliances (sensitivity.py).
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import ranks
-from craton.methods.finite_difference.adjoint import increments, laminate_gradient, strains
+from craton.methods.finite_difference.adjoint import increments
 from craton.methods.finite_difference.equations import (
     boundaries,
     contact,
@@ -31,22 +31,23 @@ from craton.methods.finite_difference.equations import (
     operators,
     relaxing,
 )
-from craton.methods.waves import tables
-from craton.methods.waves.tables import injection, of_values, table_of
+from craton.methods.waves import adjoint, tables
 
 
-def plan(d, residuals, taps, slots, every=1):
+def plan(d, columns, residuals, taps, slots, every=1):
     """Return the plan of the transposed steps of a `Discretisation`, last step first.
 
     Parameters
     ----------
     d : Discretisation
-    residuals : dict of str to list of (index, weight)
-        Rows by which each recorded column enters the adjoint fields (``"state"``), and with
+    columns : int
+        Recorded.
+    residuals : dict of str to (index, weight, column)
+        By which each recorded column enters the adjoint fields (``"state"``), and with
         attenuation their memory variables (``"memory"``); the array ``residual_series``,
         (steps, columns), holds the misfit's derivative, last step first.
-    taps : dict of str to list of (index, weight)
-        What is sampled of the adjoint fields, into arrays (steps, columns) of their names:
+    taps : dict of str to (count, (index, weight, column))
+        What is sampled of the adjoint fields, into arrays (steps, count) of their names:
         ``"moment"`` where moments act on stresses, ``"force"`` where forces act on velocities.
     slots, every : int
         See `craton.methods.finite_difference.adjoint.increments`.
@@ -56,20 +57,18 @@ def plan(d, residuals, taps, slots, every=1):
     StepPlan
     """
     arrays, pieces = faces(d)
-    pieces["stress"] = [*pieces.get("stress", ()), *laminate_gradient.stressed(d)]
+    pieces["stress"] = [*pieces.get("stress", ()), *increments.stressed_cut_cells(d)]
     arrays |= half_steps.wavefield(d) | material.arrays(d) | increments.store(d, slots)
-    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | strains.memory(d)
-    more, inject = injected(d, residuals)
-    arrays |= more
-    sampled = {name: tap(d, name, rows) for name, rows in taps.items() if rows}
-    for more, _ in sampled.values():
-        arrays |= more
-    moment, force = ([launch] for _, launch in (sampled.get(n, ({}, None)) for n in taps_order()))
+    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | increments.memory(d)
+    tables_of = {f"residual_{into}": (into, table) for into, table in residuals.items()}
+    injections, inject = injected(d, columns, tables_of)
+    samples, sampled = tapped(d, taps)
+    arrays |= injections | samples
     advance = {"columns": 1, "slots": 1}
     phases = {
-        "residual": [*inject, *moment, *reversed(pieces.get("stress_after", []))],
+        "residual": [*inject.values(), sampled.get("moment"), *reversed(pieces.get("stress_after", []))],
         "adjoint velocity": half_step(d, "velocity", pieces),
-        "correlation": [*force, *strains.correlated(d, slots, every)],
+        "correlation": [sampled.get("force"), *increments.correlated(d, slots, every)],
         "adjoint stress": half_step(d, "stress", pieces),
         "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), advance)],
     }
@@ -106,42 +105,47 @@ def phase_of(d, name, launches, exchanged, renamed=None):
     return Phase(name, launches, halos)
 
 
-def injected(d, residuals):
-    """Arrays and launches that inject residuals, all by the series of ``residual_series``."""
-    arrays, launches = {}, []
-    for into, rows in residuals.items():
-        name = "residual" if into == "state" else f"residual_{into}"
-        columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
-        parts = [(*row, column) for row, column in zip(rows, columns)]
-        table = table_of(*(np.concatenate(part) for part in zip(*parts)))
-        if into != "state" and not len(table[0]):
-            continue
-        series = np.zeros((d.steps, len(rows)))
-        more, launch = injection(name, table, series, d.precision, into)
-        more.pop(f"{name}_series")
-        names = tuple("residual_series" if n == f"{name}_series" else n for n in launch.arrays)
-        arrays |= more | {"residual_series": Array("points", series.shape, d.precision, series)}
-        launches.append(replace(launch, arrays=names, places=d.layout.place(table[0])))
+def injected(d, columns, tables_of):
+    """Return arrays and launches by name that inject residuals, all by the columns of ``residual_series``.
+
+    Parameters
+    ----------
+    d : Discretisation
+    columns : int
+    tables_of : dict of str to (block, (index, weight, column))
+        By the name of its arrays; without rows there is no launch.
+    """
+    arrays, launches = {}, {}
+    series = np.zeros((d.steps, columns))
+    for name, (into, table) in tables_of.items():
+        if len(table[0]):
+            more, launch = placed(d, *adjoint.injected(name, table, series, d.precision, into))
+            arrays["residual_series"] = more.pop(f"{name}_series")
+            arrays |= more
+            launches[name] = renamed(launch, {f"{name}_series": "residual_series"})
     return arrays, launches
 
 
-def taps_order():
-    """Names of the taps, in the order in which a transposed step meets them."""
-    return "moment", "force"
+def placed(d, arrays, launch):
+    """Return arrays and the launch of an injection, which knows its places on the grid."""
+    targets = arrays[launch.arrays[1]].data
+    return arrays, replace(launch, places=d.layout.place(targets))
 
 
-def tap(d, name, rows):
-    """Arrays and launch that sample rows of the adjoint fields at every step into an array (steps,
-    columns).
-    """
-    source, weight = (np.concatenate(part) for part in zip(*rows))
-    first = np.cumsum([0, *(len(index) for index, _ in rows)])
-    arrays = {name: Array("record", (d.steps, len(rows)), d.precision)}
-    arrays |= of_values(f"{name}_tap", source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
-    sampled = "memory" if d.relaxing and name == "moment" else "state"
-    names = (name, sampled, *(f"{name}_tap_{part}" for part in ("source", "first", "weight")))
-    params = {"columns": len(rows), "slots": d.steps}
-    return arrays, Launch(tables.SAMPLE, (*names, "step"), (0, 1, 0, 1, 0, len(rows)), params)
+def renamed(launch, names):
+    """Return a launch on other arrays."""
+    return replace(launch, arrays=tuple(names.get(name, name) for name in launch.arrays))
+
+
+def tapped(d, taps):
+    """Return arrays and launches by name that sample the adjoint fields; see `plan`."""
+    arrays, launches = {}, {}
+    for name, (count, table) in taps.items():
+        if count:
+            source = "memory" if d.relaxing and name == "moment" else "state"
+            more, launches[name] = adjoint.sampled(name, table, (d.steps, count), d.precision, source)
+            arrays |= more
+    return arrays, launches
 
 
 def faces(d):
@@ -204,7 +208,7 @@ def layers(d, step):
         launches += [differentiated(d, step, axis, side) for side in sides]
         for side in sides if step == "stress" else ():
             around = reached(d, axis, side)
-            launches += laminate_gradient.remembered(d, axis, *around, scratch_names(d, axis))
+            launches += increments.remembered_in_cut_cells(d, axis, *around, scratch_names(d, axis))
     return arrays, {step: launches}
 
 

@@ -140,11 +140,17 @@ def vertical_strain(d, at):
     at = d.cell(at)
     low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))
-    if d.anisotropic:
-        _, _, c13, c33, _, _ = (v[here] for v in vti.stiffness(d, part))
-        return c13 / c33
-    _, kappa, mu = (v[here] for v in cells(d, part))
-    return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)
+    _, *moduli = (v[here] for v in (vti.stiffness if d.anisotropic else cells)(d, part))
+    return vertical_strain_of(*moduli)
+
+
+def vertical_strain_of(*moduli):
+    """Return `vertical_strain` of bulk and shear modulus, or of c11, c13, c33, c44, c66."""
+    if len(moduli) == 2:
+        kappa, mu = moduli
+        return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)
+    _, c13, c33, _, _ = moduli
+    return c13 / c33
 
 
 def parameter(name, rho, kappa, mu):
@@ -184,16 +190,23 @@ def trace_share(d, at, field=""):
     box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     if d.anisotropic:
         low, part = surroundings(d, box)
-        here = tuple(a - start for a, start in zip(at, low))
-        _, c11, c13, c33, c44, c66 = (v[here] for v in vti.stiffness(d, part))
-        solid = c44 > 0
-        q = c66 / np.where(solid, c11 * c33 - c13**2, 1.0)
-        of_syy = 1 - 2 * q * c33 if field == "sxx" else 2 * q * c13
-        return (1 + np.where(solid, of_syy, 0.5)) / 3
-    low, (_, kappa, mu) = around(d, box)
+        of_cells = vti.stiffness(d, part)
+    else:
+        low, of_cells = around(d, box)
     here = tuple(a - start for a, start in zip(at, low))
-    lam, mu = kappa[here] - 2 / 3 * mu[here], mu[here]
-    return (1 + lam / (2 * (lam + mu))) / 3
+    return trace_share_of(field, *(v[here] for v in of_cells[1:]))
+
+
+def trace_share_of(field, *moduli):
+    """Return `trace_share` in the plane of bulk and shear modulus, or of c11, c13, c33, c44, c66."""
+    if len(moduli) == 2:
+        lam, mu = moduli[0] - 2 / 3 * moduli[1], moduli[1]
+        return (1 + lam / (2 * (lam + mu))) / 3
+    c11, c13, c33, c44, c66 = moduli
+    solid = c44 > 0
+    q = c66 / np.where(solid, c11 * c33 - c13**2, 1.0)
+    of_syy = 1 - 2 * q * c33 if field == "sxx" else 2 * q * c13
+    return (1 + np.where(solid, of_syy, 0.5)) / 3
 
 
 def around(d, box):

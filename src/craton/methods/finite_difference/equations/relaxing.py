@@ -242,27 +242,23 @@ def shares(d):
 
 
 def stiffer(relaxation):
-    """Return the function of 1/Q that is the unrelaxed modulus over that of the given speeds, or its
-    derivative: cubic between a few losses, where value and slope are exact (to 1e-12 between them).
+    """Return the function of 1/Q that is the unrelaxed modulus over that of the given speeds: cubic between a few
+    losses, where value and slope are exact (to 1e-12 between them); of complex 1/Q, too (`waves.adjoint.Derivative`).
     """
     nodes = relaxation.largest / NODES * np.arange(int(NODES * q_parameters.BEYOND) + 1)
     value, slope = relaxation.unrelaxed(nodes), relaxation.unrelaxed_slope(nodes) * nodes[1]
     rise, left, right = np.diff(value), slope[:-1], slope[1:]
     cubic = np.stack([value[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])
 
-    def values(losses, derivative=False):
-        losses = np.asarray(losses, float)
-        out, flat = np.empty(losses.shape), losses.reshape(-1)
+    def values(losses):
+        losses = np.asarray(losses, np.result_type(losses, float))
+        out, flat = np.empty(losses.shape, losses.dtype), losses.reshape(-1)
         for start in range(0, flat.size, PIECE):
             piece = slice(start, start + PIECE)
             x = flat[piece] / nodes[1]
-            n = np.clip(np.nan_to_num(x), 0, len(rise) - 1).astype(int)  # nan goes on by t
+            n = np.clip(np.nan_to_num(x.real), 0, len(rise) - 1).astype(int)  # nan goes on by t
             t, c = x - n, cubic[:, n]
-            out.reshape(-1)[piece] = (
-                (c[1] + t * (2 * c[2] + t * 3 * c[3])) / nodes[1]
-                if derivative
-                else c[0] + t * (c[1] + t * (c[2] + t * c[3]))
-            )
+            out.reshape(-1)[piece] = c[0] + t * (c[1] + t * (c[2] + t * c[3]))
         return out
 
     return values

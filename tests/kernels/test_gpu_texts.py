@@ -206,13 +206,13 @@ def test_forces_of_two_fields(verb, kind, fluid, precision, tmp_path):
     same_elements(op, {into, "sums", "memory", "second_memory", "layer"}, arrays, params, precision, tmp_path)
 
 
-STEPS = [(make, fields) for fields in (3, 1) for make in (pair.pair_back, pair.pair_forward, pair.transposed_step)]
+STEPS = [(function, fields) for fields in (3, 1) for function in ("pair_back", "pair_forward", "transposed_step")]
 
 
-@pytest.mark.parametrize("make, fields", tiers(STEPS, STEPS[:3]))
-def test_steps_of_points_go_through_shared_memory(make, fields, tmp_path):
+@pytest.mark.parametrize("function, fields", tiers(STEPS, STEPS[:3]))
+def test_steps_of_points_go_through_shared_memory(function, fields, tmp_path):
     """What the CPU does point by point; the last block of a GPU is not full."""
-    op, rng, count = make(fields), np.random.default_rng(5), pair.BLOCK + 37
+    op, rng, count = pair.on_points(function, fields), np.random.default_rng(5), pair.BLOCK + 37
     arrays = {a: rng.random(count * (2 * fields if "pair" in a else 1)) for a in op.arrays}
     arrays |= {"step": np.array([6], np.int32)} if "step" in op.arrays else {}
     params, box = pair.NOTHING | {"every": 3, "steps": 9, "dt": 0.1}, (0, 1, 0, 1, 0, count)

@@ -154,7 +154,7 @@ def store(d, slots):
 
 def by_q(d):
     """Return whether 1/Qp and 1/Qs of what relaxes change: where they are parameters both, and of an
-    anisotropic medium 1/Qp with the moduli, see quality.py.
+    anisotropic medium 1/Qp with the moduli, see `sensitivity.of_steps`.
 
     Parameters
     ----------

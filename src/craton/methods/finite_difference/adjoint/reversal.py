@@ -133,7 +133,7 @@ class Margin:
         return self.row[0] * (4 if self.grouped else self.bits // 8)
 
 
-def refusal(d, launches=()):
+def refusal(d):
     """Return why steps cannot be taken back, or "".
 
     Parameters
@@ -154,12 +154,6 @@ def refusal(d, launches=()):
         if low < box[1] and high > box[0] and not (box[0] <= low and high <= box[1]):
             return "the closure of a sea floor reaches into an absorbing layer"
     return ""
-
-
-def contact_launches(d, *parts):
-    """Return launches of the differences that end at contacts in half steps; see contact.py."""
-    _, launches = contact.contact(d) if d.partly_fluid else ({}, {})
-    return [launch for part in parts for launch in launches.get(part, ())]
 
 
 def margin_of(d, bits):
@@ -339,24 +333,9 @@ def backward(stencil, part, light=False, summed=True):
         reals_per_point=2 * cost["reals_per_point"] + 2 * count,
         flops=2 * cost["flops"] + 4 * count,
         defines=(*fd.constants(stencil), ("SURFACE", 0), *more),
-        variants=() if stencil.law or stencil.acoustic else streamed(stencil),
-    )
-
-
-def streamed(stencil):
-    """Variants for a GPU, in space; see backward_streamed.cu."""
-    order = 0 if stencil.motion else 2 * stencil.reach
-    return tuple(
-        fd.Variant(
-            "streamed",
-            fd.HERE / "backward_streamed.cu",
-            (bx, by, 2),
-            (bx * vec, by, planes),
-            (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
-            (precision,),
-        )
-        for (precision, of), (vec, bx, by, planes, blocks) in STREAMED.items()
-        if of == order
+        variants=()
+        if stencil.law or stencil.acoustic
+        else fd.streamed_variants(stencil, STREAMED, "backward_streamed.cu", 2),
     )
 
 
@@ -400,7 +379,8 @@ def closures_back(d, part, every, light):
     """
     arrays, before, back, behind = {}, [], [], []
     of_light = f"sum_{count_of_sums(d)}" if light and part == "velocity" else ""
-    for launch in contact_launches(d, part):
+    _, launches = contact.contact(d) if d.partly_fluid else ({}, {})
+    for launch in launches.get(part, ()):
         box = clip(launch.box, inner(d))
         if box is None:
             continue
@@ -458,21 +438,19 @@ def taken_out(d, sources, every, by_parameters):
     names = {name: f"{name}_out" for name in arrays} | {"state": "back"}
     out = {names[name]: array for name, array in arrays.items()}
     taken = {}
-    if "stress" in launches:
-        series = out["stress_series_out"]
-        out["stress_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
-        taken["stress"] = [renamed(launches["stress"][0], names)]
-    if "velocity" in launches and by_parameters:
-        series = out["velocity_series_out"]
-        out["velocity_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
-        taken["velocity"] = [renamed(launches["velocity"][0], names)]
+    for part in (part for part in increments.PARTS if part in launches):
+        (launch,) = launches[part]
+        if part == "velocity" and not by_parameters:
+            fields = ("back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:]))
+            params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
+            taken[part] = [Launch(TAKE_OUT, fields, launch.box, params, launch.places)]
+        else:
+            series = f"{part}_series_out"
+            out[series] = replace(out[series], data=-np.asarray(out[series].data)[::-1])
+            taken[part] = [renamed(launch, names)]
+    if by_parameters and "velocity" in launches:
         more, taken["density"] = parameter_sums.of_forces(d, arrays, "velocity_series_out", every)
         out |= more
-    elif "velocity" in launches:
-        (launch,) = launches["velocity"]
-        fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
-        params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
-        taken["velocity"] = [Launch(TAKE_OUT, tuple(fields), launch.box, params, launch.places)]
     return out, taken
 
 
@@ -511,13 +489,10 @@ def plan(d, columns, residuals, taps, sources, margin, slots, every=1, light=Fal
         arrays |= behind
     arrays |= {"step": Array("points", (1,), np.int32)}
     arrays |= history(d, margin, slots)
-    first_stress = d.start_of(d.stress[0]) - d.layout.first
-    stressed = residuals[0] >= first_stress
-    parts = (("velocity", ~stressed), ("stress", stressed))
-    halves = {part: ("state", tuple(values[on] for values in residuals)) for part, on in parts}
-    of_residuals, residual = transposed.injected(
-        d, columns, {f"residual_{part}": half for part, half in halves.items()}
-    )
+    stressed = residuals[0] >= d.start_of(d.stress[0]) - d.layout.first
+    halves = {"residual_velocity": ~stressed, "residual_stress": stressed}
+    rows = {name: ("state", tuple(values[on] for values in residuals)) for name, on in halves.items()}
+    of_residuals, residual = transposed.injected(d, columns, rows)
     of_sources, out = taken_out(d, sources, every, by_parameters)
     arrays |= of_residuals | of_sources
     samples, sampled = transposed.tapped(d, taps)

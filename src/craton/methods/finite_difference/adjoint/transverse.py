@@ -19,10 +19,9 @@ from craton.methods.finite_difference.adjoint import increments
 from craton.methods.finite_difference.adjoint.increments import BY_Q, BY_REST
 from craton.methods.finite_difference.adjoint.point_rows import inverted
 from craton.methods.finite_difference.adjoint.sensitivity import Medium
-from craton.methods.finite_difference.equations import vti
+from craton.methods.finite_difference.equations import laminate, vti
+from craton.methods.waves.adjoint import Derivative
 
-# Of c11, c13, c33, c66: their share in the stiffness of normal stresses, by the axes of a pair.
-PAIRS = {"c11": {"xx": 1, "yy": 1, "xy": 1}, "c13": {"xz": 1, "yz": 1}, "c33": {"zz": 1}, "c66": {"xy": -2}}
 MODULI = ("c11", "c13", "c33", "c44", "c66")
 SHARES = {"c44": 2 / 3, "c66": 1 / 3}  # of the shear modulus that relaxes
 
@@ -64,21 +63,9 @@ class TransverseMedium(Medium):
         """See `Medium._solid_cells`."""
         return self.moduli_of_cells["c44"] > 0
 
-    def _pairs(self):
-        """(numbers of two normal stresses, sorted axes) of all pairs."""
-        axes = [field[1] for field in self.d.normal]
-        for a, first in enumerate(axes):
-            for b, second in enumerate(axes):
-                yield (a, b), "".join(sorted((first, second)))
-
     def stiffness(self, moduli):
         """Return matrices (..., n, n) of normal stresses from moduli by name."""
-        n = len(self.d.normal)
-        out = np.zeros((*np.shape(moduli["c33"]), n, n))
-        for (a, b), pair in self._pairs():
-            for name, shares in PAIRS.items():
-                out[..., a, b] += shares.get(pair, 0) * moduli[name]
-        return out
+        return laminate.stiffness(self.d, [moduli[name] for name in increments.REST])
 
     @cached_property
     def _compliance(self):
@@ -114,10 +101,13 @@ class TransverseMedium(Medium):
         products = products.reshape(*self.shape, n, n)
         weight = scale * self.norm("sxx")[..., None, None]
         slopes = -weight * (self._compliance @ products @ self._compliance)
-        return {
-            name: sum(shares[pair] * slopes[..., a, b] for (a, b), pair in self._pairs() if pair in shares)
-            for name, shares in PAIRS.items()
-        }
+
+        def rows(part, *moduli):
+            return np.moveaxis(laminate.stiffness(self.d, moduli).reshape(*moduli[0].shape, n * n), -1, 0)
+
+        moduli = [self._moduli_of_points[name] for name in increments.REST]
+        by = Derivative(rows, moduli).transpose(np.moveaxis(slopes.reshape(*self.shape, n * n), -1, 0))
+        return dict(zip(increments.REST, by))
 
     def _of_cells(self, rho, by):
         """Return dJ/d(rho, c11, c13, c33, c44, c66) of cells from those by what points and ghosts have."""

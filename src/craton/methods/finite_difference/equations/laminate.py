@@ -211,20 +211,14 @@ def at_points(d, at):
     return out
 
 
-def stiffness(d, changes):
-    """Return what laminates add to the matrices of normal stresses, (n, normal, normal), Pa.
-
-    Parameters
-    ----------
-    d : Discretisation
-    changes : (4, n) array
-        d11, d13, d33, d66.
-    """
-    d11, d13, d33, d66 = changes
-    pairs = {"xx": d11, "yy": d11, "zz": d33, "xy": d11 - 2 * d66, "xz": d13, "yz": d13}
+def stiffness(d, moduli):
+    """Return matrices of normal stresses from c11, c13, c33, c66, or d11, d13, d33, d66: (..., normal, normal), Pa."""
+    c11, c13, c33, c66 = moduli
+    pairs = {"xx": c11, "yy": c11, "zz": c33, "xy": c11 - 2 * c66, "xz": c13, "yz": c13}
     axes = [field[1] for field in d.normal]
-    rows = [[pairs["".join(sorted((a, b)))] for b in axes] for a in axes]
-    return np.moveaxis(np.array(rows), -1, 0) if axes else np.zeros((len(d11), 0, 0))
+    rows = [pairs["".join(sorted((a, b)))] for a in axes for b in axes]
+    shape = (*np.shape(c11), len(axes), len(axes))
+    return np.stack(rows, axis=-1).reshape(shape) if axes else np.zeros(shape)
 
 
 def overlaps(d, face, boxes):

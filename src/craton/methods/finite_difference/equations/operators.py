@@ -74,23 +74,22 @@ def streamed(stencil, kernel):
     if kernel and not dict(stencil.law).keys() <= STREAMED_LAWS:
         return ()
     special = STREAMED_VTI if stencil.anisotropic and kernel else {}
-    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special)
+    return streamed_variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special)
 
 
-def _variants(stencil, settings):
-    """Return the streamed variants of one kernel in space, settings by precision and order."""
+def streamed_variants(stencil, settings, file="elastic_streamed.cu", fields=1):
+    """Return the streamed variants of one kernel in space, settings by precision and order; see `variant`."""
     order = 0 if stencil.motion else 2 * stencil.reach
-    chosen = {precision: one for (precision, of), one in settings.items() if of == order}
-    return tuple(variant(precision, setting) for precision, setting in chosen.items())
+    return tuple(variant(precision, one, file, fields) for (precision, of), one in settings.items() if of == order)
 
 
-def variant(precision, setting):
-    """Return the streamed variant of one setting, see `STREAMED`."""
+def variant(precision, setting, file="elastic_streamed.cu", fields=1):
+    """Return the streamed variant of one setting, see `STREAMED`; of a text in which so many wavefields advance."""
     vec, bx, by, planes, blocks = setting
     return Variant(
         "streamed",
-        HERE / "elastic_streamed.cu",
-        (bx, by, 1),
+        HERE / file,
+        (bx, by, fields),
         (bx * vec, by, planes),
         (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
         (precision,),
@@ -214,7 +213,7 @@ def stress(stencil, relaxing=()):
     if not relaxing:
         return op
     lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
-    return lossy if stencil.law else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
+    return lossy if stencil.law else replace(lossy, variants=streamed_variants(stencil, STREAMED_RELAXING))
 
 
 def _acoustic(name, writes, reads, stencil, kernel):

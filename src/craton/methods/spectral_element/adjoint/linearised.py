@@ -1,5 +1,5 @@
-"""A scenario of spectral elements as an inversion sees it: what is covered, and the plans of its
-forward, reversed and perturbed (Born) steps for one medium of the nodes.
+"""A scenario of spectral elements as an inversion sees it: what is covered, the medium of its nodes; with one medium what
+its steps are made of, and the chain rule from their sums to the medium and to sources.
 """
 
 from dataclasses import dataclass, replace
@@ -12,19 +12,22 @@ from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods.spectral_element.adjoint import linearised_steps, nodal, pair_operators, pair_parts
 from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule
 from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
-from craton.methods.spectral_element.adjoint.linearised_state import State
+from craton.methods.spectral_element.adjoint.linearised_steps import DERIVATIVES, Steps, arrays_of
+from craton.methods.spectral_element.adjoint.pair_parts import field_of
 from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.equations.time_step import stable_step
-from craton.methods.spectral_element.sites import sites
+from craton.methods.spectral_element.sites import at_sites, sites
 from craton.methods.spectral_element.sources import moment_rows
 from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves.adjoint import (
     BEYOND_GRADIENTS,
     HALF_STEPS,
     LinearisedScenario,
+    LinearisedState,
     refuse_without_receivers,
     refused,
+    unit_rows,
 )
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
@@ -321,19 +324,17 @@ def columns_of(d, sources):
     sources : list of PointSource
     """
     index, weight, column = ElementSpace(d).point_rows(sources)
-    out = [Column(n, (index[column == n], weight[column == n])) for n in range(len(sources))]
-    fluid = [n for n, c in enumerate(out) if d.state.fluid and len(c.row[0]) and _in_fluid(d, c)]
-    parts = [_parts_in_fluid(d, n, sources[n]) for n in fluid]
-    return [c for n, c in enumerate(out) if n not in fluid] + [c for part in parts for c in part]
+    solid, fluid = [], []
+    for n, source in enumerate(sources):
+        row = index[column == n], weight[column == n]
+        if len(row[0]) and pair_parts.in_fluid(d, row[0]):
+            fluid += _columns_in_fluid(d, n, source)
+        else:
+            solid.append(Column(n, row))
+    return solid + fluid
 
 
-def _in_fluid(d, column):
-    """Return True where a column adds to the potential."""
-    start, count, _ = d.state.fields["potential_force"]
-    return start <= column.row[0][0] < start + count
-
-
-def _parts_in_fluid(d, number, source):
+def _columns_in_fluid(d, number, source):
     """Return the columns of a source in a fluid."""
     _, located, parts = d.elements_holding(np.array([source.xyz], float))
     out = []
@@ -342,3 +343,135 @@ def _parts_in_fluid(d, number, source):
         index, weight = moment_rows(d, site, source.moment[None])
         out.append(Column(number, (index.ravel(), weight.ravel() / parts[0]), site))
     return out
+
+
+class State(Steps, LinearisedState):
+    """Plans and chain rule of a `Linearised` scenario with one medium.
+
+    Parameters
+    ----------
+    problem : Linearised
+    cells : (rho, kappa, mu)
+        (ne, n^3) each.
+    d : NodalDiscretisation
+    """
+
+    def __init__(self, problem, cells, d):
+        self.problem, self.cells, self.d = problem, cells, d
+        self.launches, self.histories = problem.elements[1:], problem.histories
+        self.acting = range(len(problem.columns))
+        self.plain = problem.plan  # of a run without its arrays, as `craton plan` would make it of this medium
+        bulk = problem.rule.BULK
+        kappa, start = cells[bulk], problem.cells[bulk]
+        self.of_receivers = {n: _at(site, kappa) / _at(site, start) for n, site in problem.sites.items()}
+        self.of_sources = {
+            n: _at(column.site, start) / _at(column.site, kappa)
+            for n, column in enumerate(problem.columns)
+            if column.site is not None
+        }
+
+    @cached_property
+    def rows(self):
+        """(index, weight) of each channel."""
+        return [(index, weight * self.of_receivers.get(n, 1.0)) for n, (index, weight) in enumerate(self.problem.rows)]
+
+    @cached_property
+    def injected(self):
+        """(index, weight) of each column of sources."""
+        return [
+            (column.row[0], column.row[1] * self.of_sources.get(n, 1.0))
+            for n, column in enumerate(self.problem.columns)
+        ]
+
+    @cached_property
+    def orders(self):
+        """How often the field that a channel records is differentiated by time: (channels,)."""
+        return np.array([DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int)
+
+    @cached_property
+    def arrays(self):
+        """Arrays of mesh, medium and faces: those of the start, with the medium of this state."""
+        return arrays_of(self.d, self.problem.elements[0])
+
+    def taps(self, by_sources):
+        """Return rows in whose places the transposed field is sampled: of unit sources, where these
+        are asked for, and of columns in a fluid.
+        """
+        units = self.units if by_sources else []
+        return [*units, *(self.injected[n] for n in self.of_sources)]
+
+    # --- the medium ---------------------------------------------------------------------------
+
+    def gradient(self, sums, of_receivers, of_sources):
+        """Return dJ/d(rho, kappa, mu) of the nodes.
+
+        Parameters
+        ----------
+        sums : (of_elements, of_points, of_faces)
+            See `nodal.ChainRule.gradient`.
+        of_receivers, of_sources : dict of int to float
+            dJ by the relative change of the bulk modulus at channels and columns.
+        """
+        out = self.problem.rule.gradient(self.cells, *sums)
+        by_kappa = out[self.problem.rule.BULK]
+        for n, value in of_receivers.items():
+            self._add_at(by_kappa, self.problem.sites[n], value)
+        for n, value in of_sources.items():
+            self._add_at(by_kappa, self.problem.columns[n].site, -value)
+        return out
+
+    def _add_at(self, by_kappa, site, value):
+        """Add the derivative by the relative change of the bulk modulus at a site."""
+        kappa = _at(site, self.cells[self.problem.rule.BULK])
+        by_kappa[site.element[0]] += value / kappa * site.values[0]
+
+    def perturbation(self, changes):
+        """Return what changes to first order: see `nodal.ChainRule.changes`; and by how much the bulk
+        modulus at channels and columns does, relatively: two dicts.
+        """
+        bulk = self.problem.rule.BULK
+        kappa, d_kappa = self.cells[bulk], changes[bulk]
+        relative = [
+            {n: _at(site, d_kappa) / _at(site, kappa) for n, site in places.items()}
+            for places in (self.problem.sites, {n: self.problem.columns[n].site for n in self.of_sources})
+        ]
+        return self.problem.rule.changes(self.cells, changes), *relative
+
+    # --- sources ------------------------------------------------------------------------------
+
+    @cached_property
+    def units(self):
+        """Rows of unit sources in the places of forces, then of moments, and of the derivatives by
+        position: `sources.PARTS` of each source.
+        """
+        spacing = float(np.cbrt(self.d.statistics.smallest))
+        return [
+            row
+            for kind in HALF_STEPS
+            for source in self.problem.of_kind(kind)
+            for row in unit_rows(ElementSpace(self._of_places(source)), source, kind, spacing, self._holds)
+        ]
+
+    def _holds(self, xyz):
+        """Tell which positions (n, 3) lie in the mesh."""
+        return self.d.locate(xyz, False).element >= 0
+
+    def _of_places(self, source):
+        """Return the discretisation by which a source is placed: in a solid that of the start, in a
+        fluid that of this medium.
+        """
+        columns = (self.problem.columns[n] for n in self.of_sources)
+        fluid = any(self.problem.sources[column.source] is source for column in columns)
+        return self.d if fluid else self.problem.d
+
+    def by_sources(self, kind, taps):
+        """See `LinearisedState.by_sources`."""
+        if kind == "moment":  # from moments to moment rates
+            later = np.cumsum(taps[::-1], axis=0)[::-1] - taps
+            taps = self.d.dt * later
+        return super().by_sources(kind, taps)
+
+
+def _at(site, values):
+    """Return values of the nodes at a site."""
+    return float(at_sites(site, values[site.element])[0])

@@ -14,12 +14,11 @@ import numpy as np
 from craton.core.gathering import partial_sums
 from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.adjoint.linearised_steps import Discretised, Steps, Sums, arrays_of
-from craton.methods.spectral_element.adjoint.nodal import NodalDiscretisation, with_medium
+from craton.methods.spectral_element.adjoint.nodal import with_families, with_medium
 from craton.methods.spectral_element.adjoint.pair_parts import MEDIA
 from craton.methods.spectral_element.discretisation import fields_of, places_of
 from craton.methods.spectral_element.equations.state import FORCE
 from craton.methods.spectral_element.equations.step import elements_of
-from craton.methods.spectral_element.mesh.families import arrange_families
 from craton.methods.spectral_element.mesh.geometry import ElementGeometry
 from craton.methods.spectral_element.mesh.subdomain import build_subdomain
 from craton.methods.waves.tables import SAMPLE, stacked_rows
@@ -100,8 +99,7 @@ class RankElements(Discretised):
             "places": places_of(subdomain, owned.fluid, d.ground, d.globe),
             "nodal": {name: values[numbers] for name, values in d.nodal.items()},
         }
-        start = NodalDiscretisation(**named)
-        return NodalDiscretisation(**named | {"families": arrange_families(start, layers)})
+        return with_families(named)
 
     def _absorbing(self, prefix, n):
         """Places of the absorbing points of a medium among those of the whole mesh, and which of

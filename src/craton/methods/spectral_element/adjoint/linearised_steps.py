@@ -9,7 +9,15 @@ import numpy as np
 
 from craton.core.plan import STATE, Array, ColourBoundaries, Launch, StepPlan
 from craton.methods.spectral_element.adjoint import pair_operators
-from craton.methods.spectral_element.adjoint.pair_parts import COMPONENTS, MEDIA, Parts, field_of, forces_at, moved
+from craton.methods.spectral_element.adjoint.pair_parts import (
+    COMPONENTS,
+    MEDIA,
+    Parts,
+    field_of,
+    forces_at,
+    in_fluid,
+    moved,
+)
 from craton.methods.spectral_element.equations import faces, step
 from craton.methods.spectral_element.mesh import families
 from craton.methods.waves.adjoint import injected, joined
@@ -126,9 +134,8 @@ class Steps:
         parts.arrays |= stores
         inject = []
         if not replayed:
-            inject += parts.injected(
-                "source", forces_of_pairs(d, self.injected, False), np.pad(self.histories[::-1], ((1, 0), (0, 0)))
-            )
+            series = np.pad(self.histories[::-1], ((1, 0), (0, 0)))
+            inject += parts.injected("source", forces_of_pairs(d, self.injected, False), series)
         residuals = [row_of_residual(d, row) for row in self.rows]
         inject += parts.injected("residual", residuals, np.zeros((steps + 1, len(residuals))))
         before = [*parts.sampled("taps", [row_of_tap(d, row) for row in self.taps(by_sources)], steps + 1)]
@@ -138,16 +145,16 @@ class Steps:
             if absorbing:
                 sums = parts.have(f"{prefix}face_sums", (6 if components == 3 else 1, absorbing))
                 names = {"sums": sums, "store": f"{prefix}store"}
-                restored[components] = parts.on_faces(ops.restore_points, components, **names)
+                restored[components] = parts.on_faces("restore_points", components, **names)
             if not points:
                 continue
             sums = parts.have(f"{prefix}point_sums", (points + 1,))
             of_light = {"light": parts.have(f"{prefix}light", (points + 1,)) if light else ""}
             if replayed:
-                before += parts.on_points(ops.take_points, components, path=f"{prefix}path", **of_light)
-                ending += parts.on_points(ops.transposed_step, components, sums=sums)
+                before += parts.on_points("take_points", components, path=f"{prefix}path", **of_light)
+                ending += parts.on_points("transposed_step", components, sums=sums)
             else:
-                ending += parts.on_points(ops.pair_back, components, sums=sums, **of_light)
+                ending += parts.on_points("pair_back", components, sums=sums, **of_light)
         rigid = [*parts.rigid(3), *parts.rigid(1)]
         # each medium takes from the other what is complete there: the field's fluid and the transposed
         # field's solid come first
@@ -156,15 +163,15 @@ class Steps:
             coupling["fluid"] = parts.coupling("pair_to_fluid", 0)
         halves = {"fluid": () if replayed else (0,), "solid": (1,)}
         forces = parts.forces(ops.replayed if replayed else ops.correlated, "sums", before, inject, coupling, halves)
-        second = []
-        if parts.coupled and not replayed:
-            exchange = parts.exchange("solid", (0,))
-            second = [step.phase("to solid", parts.coupling("pair_to_solid", 0), exchange=exchange)]
-        if parts.coupled:
-            exchange = parts.exchange("fluid", (1,))
-            second.append(step.phase("to fluid", parts.coupling("transposed_to_fluid", 1), exchange=exchange))
-        first_faces = [*parts.damped(3), *restored[1], *parts.on_faces(ops.pair_stacey, 3, 1), *rigid]
-        second_faces = [*parts.damped(1), *restored[3], *parts.on_faces(ops.pair_stacey, 1, 1), *rigid]
+        taking = [] if replayed else [("solid", "pair_to_solid", 0)]
+        taking.append(("fluid", "transposed_to_fluid", 1))
+        second = [
+            step.phase(f"to {medium}", parts.coupling(function, half), exchange=parts.exchange(medium, (half,)))
+            for medium, function, half in taking
+            if parts.coupled
+        ]
+        first_faces = [*parts.damped(3), *restored[1], *parts.on_faces("pair_stacey", 3, 1), *rigid]
+        second_faces = [*parts.damped(1), *restored[3], *parts.on_faces("pair_stacey", 1, 1), *rigid]
         phases = [
             *forces.values(),
             step.phase("first faces", first_faces),
@@ -200,8 +207,8 @@ class Steps:
         }
         forces = parts.forces(ops.born, "change", [], inject, coupling, {"fluid": (0, 1), "solid": (0, 1)})
         ending = [
-            *parts.on_points(ops.pair_forward, 3, pressure=""),
-            *parts.on_points(ops.pair_forward, 1, pressure="pair_pressure"),
+            *parts.on_points("pair_forward", 3, pressure=""),
+            *parts.on_points("pair_forward", 1, pressure="pair_pressure"),
         ]
         of_media = [
             of_medium
@@ -217,18 +224,18 @@ class Steps:
 
 def scattering(parts, medium):
     """Return the launches of a medium's faces, between which masses and faces scatter."""
-    ops, components = pair_operators, COMPONENTS[medium]
+    components = COMPONENTS[medium]
     prefix, count = "fluid_" * (components == 1), parts.points_of(components)
     if not count:
         return []
     rigid = parts.rigid(components)
     change = parts.have(f"{prefix}mass_change", (count + 1,))
-    out = [*parts.damped(components, both=True), *parts.on_faces(ops.pair_stacey, components), *rigid]
-    out += parts.on_points(ops.scatter_points, components, change=change)
+    out = [*parts.damped(components, both=True), *parts.on_faces("pair_stacey", components), *rigid]
+    out += parts.on_points("scatter_points", components, change=change)
     if absorbing := parts.count(f"{prefix}stacey"):
         change = parts.have(f"{prefix}face_change", (6 if components == 3 else 1, absorbing))
-        out += parts.on_faces(ops.scatter_faces, components, change=change)
-    return [*out, *parts.on_faces(ops.pair_stacey, components, 1), *rigid]
+        out += parts.on_faces("scatter_faces", components, change=change)
+    return [*out, *parts.on_faces("pair_stacey", components, 1), *rigid]
 
 
 def forces_of_pairs(d, rows, second):
@@ -247,9 +254,8 @@ def row_of_residual(d, row):
 def row_of_tap(d, row):
     """Return the row that samples the transposed field where a row of sources acts."""
     index, weight = row
-    fluid = bool(d.state.fluid) and index[0] >= d.offset("potential_force")
-    name = "potential_force" if fluid else "force"
-    return moved(d, index, name, True, "fluid_pair" if fluid else "pair"), weight
+    name, pair = ("potential_force", "fluid_pair") if in_fluid(d, index) else ("force", "pair")
+    return moved(d, index, name, True, pair), weight
 
 
 def residual_series(derivative, orders, dt):
@@ -322,10 +328,12 @@ def saves(d, shared, slots, replayed):
         if listed in shared:
             names = {"store": f"{prefix}store", "velocity": "velocity" if solid else "potential_rate", "points": listed}
             shape = (shared[listed].shape[0], components)
-            of_faces[medium].append(save(pair_operators.save_points(components), "store", shape, names))
+            of_faces[medium].append(save(pair_operators.on_points("save_points", components), "store", shape, names))
         if replayed and points:
             names = {"path": f"{prefix}path", "field": "displacement" if solid else "potential"}
-            every_point.append(save(pair_operators.save_path(components), "path", (points + 1, components), names))
+            every_point.append(
+                save(pair_operators.on_points("save_path", components), "path", (points + 1, components), names)
+            )
     for arranged in d.families if replayed else ():
         family, order = arranged.family, arranged.order
         if family.kind.axes:

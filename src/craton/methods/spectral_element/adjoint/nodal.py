@@ -64,9 +64,13 @@ def nodal(d):
     names = ("vp", "vs", "rho", "stiffness", "loss_p", "loss_s")
     names = [name for name in names if name in values]
     medium = {name: np.ascontiguousarray(values[name], float) for name in names}
-    named = fields_of(d) | {"statistics": statistics, "nodal": medium, "families": None}
-    families = arrange_families(NodalDiscretisation(**named), d.layers)
-    return NodalDiscretisation(**named | {"families": families})
+    return with_families(fields_of(d) | {"statistics": statistics, "nodal": medium, "families": None})
+
+
+def with_families(named):
+    """Return the `NodalDiscretisation` of fields by name, with its families of elements."""
+    d = NodalDiscretisation(**named)
+    return replace(d, families=arrange_families(d, d.layers))
 
 
 def moduli_of(d):
@@ -251,10 +255,8 @@ def with_medium(d, medium, masses):
         Of the points.
     """
     statistics = replace(d.statistics, mass=tuple(masses))
-    named = fields_of(d) | {"nodal": medium, "statistics": statistics}
-    out = NodalDiscretisation(**named)
-    families = [with_moduli(out, arranged) for arranged in d.families]
-    return NodalDiscretisation(**named | {"families": families})
+    out = replace(d, nodal=medium, statistics=statistics)
+    return replace(out, families=[with_moduli(out, arranged) for arranged in d.families])
 
 
 def with_moduli(d, arranged):

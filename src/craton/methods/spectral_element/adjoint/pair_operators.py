@@ -24,6 +24,25 @@ BESIDE = 200  # reals of an element's block beside its nodes, where steps are re
 KEPT = 4  # highest degree at which a thread keeps its column of both fields
 HIGHEST = {"float32": 8, "float64": 6}  # degree that fits the shared memory of a GPU's block
 FORCES = ("pair_force", "fluid_pair_force")
+FIELDS = ("pair", "pair_rate", "pair_force")
+# Of pair_points.h: written, read; reals and flops of a point of a solid and of a fluid. Who reads `points` runs through a list.
+POINTS = {
+    "save_points": (("store",), ("velocity", "points", "step"), (7, 3), (0, 0)),
+    "save_path": (("path",), ("field", "step"), (6, 2), (0, 0)),
+    "take_points": (("pair", "pair_rate", "light"), ("path", "step"), (17, 7), (12, 4)),
+    "pair_back": ((*FIELDS, "sums", "light"), ("inverse_mass", "step"), (39, 15), (42, 14)),
+    "transposed_step": ((*FIELDS, "sums"), ("inverse_mass", "step"), (30, 12), (18, 6)),
+    "pair_forward": ((*FIELDS, "pressure"), ("inverse_mass",), (37, 13), (30, 10)),
+    "restore_points": (
+        ("pair_force", "sums"),
+        ("pair", "pair_rate", "inverse_mass", "store", "points", "step"),
+        (26, 8),
+        (20, 20),
+    ),
+    "pair_stacey": (("pair_force",), ("pair_rate", "points", "terms"), (22, 6), (33, 33)),
+    "scatter_points": (("pair_force",), ("inverse_mass", "change"), (11, 5), (3, 3)),
+    "scatter_faces": (("pair_force",), ("pair_rate", "inverse_mass", "points", "change"), (17, 7), (20, 20)),
+}
 
 
 def correlated(kind, fluid=False, precision="float32"):
@@ -158,8 +177,11 @@ def replay_block_of(kind, components, precision):
     return -(-count * n**2 // 32) * 32, count
 
 
-def fields_of(function, components, writes, reads, reals, flops, **options):
-    """Return an operator of pair_points.h on points of 3 or 1 components."""
+def on_points(function, components=3):
+    """Return an operator of `POINTS` on points of 3 or 1 components; see pair_points.h."""
+    writes, reads, *cost = POINTS[function]
+    reals, flops = (of_solid if components == 3 else of_fluid for of_solid, of_fluid in cost)
+    listed = "points" in reads
     op = pointwise(
         f"{'' if components == 3 else 'fluid_'}{function}",
         "pair_points.h",
@@ -170,53 +192,9 @@ def fields_of(function, components, writes, reads, reals, flops, **options):
         defines=(*operators.FIELDS[components], ("BLOCK", BLOCK)),
         reals_per_point=reals,
         flops=flops,
-        **options,
+        **(operators.point_list() if listed else {"grain": (1, 1, 4096), "block": (BLOCK, 1, 1)}),
     )
     return replace(op, types=(*op.types, ("step", "i32")))
-
-
-def save_points(components=3):
-    """Return what stores velocities at absorbing points before a step."""
-    names = ("store",), ("velocity", "points", "step")
-    return fields_of("save_points", components, *names, 1 + 2 * components, 0, **operators.point_list())
-
-
-def pair_back(components=3):
-    """Return the step back of the field and the step of its transposed field, at all points."""
-    names = ("pair", "pair_rate", "pair_force", "sums", "light"), ("inverse_mass", "step")
-    return fields_of("pair_back", components, *names, 12 * components + 3, 14 * components, **point_block())
-
-
-def pair_forward(components=3):
-    """Return the step of the field and of its Born field, at all points."""
-    names = ("pair", "pair_rate", "pair_force", "pressure"), ("inverse_mass",)
-    return fields_of("pair_forward", components, *names, 12 * components + 1, 10 * components, **point_block())
-
-
-def restore_points(components=3):
-    """Return what gives the field its saved velocities at absorbing points, by forces."""
-    writes, sums = ("pair_force", "sums"), {3: 6, 1: 1}[components]
-    reads = ("pair", "pair_rate", "inverse_mass", "store", "points", "step")
-    reals = 2 + 4 * components + 2 * sums
-    return fields_of("restore_points", components, writes, reads, reals, 20, **operators.point_list())
-
-
-def pair_stacey(components=3):
-    """Return the absorbing faces of one of the two fields."""
-    names = ("pair_force",), ("pair_rate", "points", "terms")
-    return fields_of("pair_stacey", components, *names, {3: 22, 1: 6}[components], 33, **operators.point_list())
-
-
-def scatter_points(components=3):
-    """Return what adds the forces that a change of masses scatters."""
-    names = ("pair_force",), ("inverse_mass", "change")
-    return fields_of("scatter_points", components, *names, 2 + 3 * components, 3, **point_block())
-
-
-def scatter_faces(components=3):
-    """Return what adds the forces that a change of absorbing faces scatters."""
-    names = ("pair_force",), ("pair_rate", "inverse_mass", "points", "change")
-    return fields_of("scatter_faces", components, *names, 2 + 5 * components, 20, **operators.point_list())
 
 
 def save_layer(kind, fluid=False):
@@ -239,23 +217,6 @@ def save_layer(kind, fluid=False):
         reals_per_point=2 * kind.directions * components * (kind.degree + 1) ** 3,
         flops=0,
     )
-
-
-def save_path(components=3):
-    """Return what saves a field at all points before a step."""
-    return fields_of("save_path", components, ("path",), ("field", "step"), 2 * components, 0, **point_block())
-
-
-def take_points(components=3):
-    """Return what gives the first field and its rate the values that were saved."""
-    names = ("pair", "pair_rate", "light"), ("path", "step")
-    return fields_of("take_points", components, *names, 5 * components + 2, 4 * components, **point_block())
-
-
-def transposed_step(components=3):
-    """Return the step of the transposed field at all points, and its sums by masses."""
-    names = ("pair", "pair_rate", "pair_force", "sums"), ("inverse_mass", "step")
-    return fields_of("transposed_step", components, *names, 9 * components + 3, 6 * components, **point_block())
 
 
 def damped_pair(components=3, both=False):
@@ -306,11 +267,6 @@ def rigid(components=3):
     return replace(operators.rigid(3), name=f"{prefix}pair_rigid", defines=(("FIELDS", 2 * components),))
 
 
-def point_block():
-    """Return how machines run through points."""
-    return {"grain": (1, 1, 4096), "block": (BLOCK, 1, 1)}
-
-
 def catalogue(kind, precision, remembering, replaying):
     """Return every operator here once, element operators with each law.
 
@@ -333,8 +289,8 @@ def catalogue(kind, precision, remembering, replaying):
     in_fluid = [k for k in kinds if not k.relaxation and not k.full]
     for fluid, some in ((False, kinds), (True, in_fluid)):
         elements += [replayed(k, fluid, precision) for k in some] + [save_layer(k, fluid) for k in some if k.axes]
-    lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey, scatter_points, scatter_faces, rigid)
-    lists += (save_path, take_points, transposed_step, damped_pair)
-    points = [make(components) for make in lists for components in (3, 1)]
-    points += [damped_pair(components, both=True) for components in (3, 1)]
+    points = []
+    for components in (3, 1):
+        points += [*(on_points(function, components) for function in POINTS), rigid(components)]
+        points += [damped_pair(components, both) for both in (False, True)]
     return [*elements, *points, *(coupling(name, layered) for name in COUPLING for layered in (False, True))]

@@ -28,7 +28,6 @@ PAIRS = {
 # memory variables of elements, and the kind of their arrays
 REMEMBERED = ("memory", "second_memory", "layer")
 KINDS_OF = dict.fromkeys(REMEMBERED, "wavefield")
-FIELDS = ("pair", "pair_rate", "pair_force")  # of a solid; of a fluid with its prefix
 MEDIA = (("", 3), ("fluid_", 1))  # prefixes of names, components
 COMPONENTS = {"fluid": 1, "solid": 3}  # of the media in the order of their forces
 
@@ -44,6 +43,11 @@ def field_of(d, index):
     starts = np.array([d.state.offset(name) for name in names])
     order = np.argsort(starts)
     return names[order[np.searchsorted(starts[order], index, "right") - 1]]
+
+
+def in_fluid(d, index):
+    """Return True for indices of "forces" that lie in those of a fluid."""
+    return bool(d.state.fluid) and bool(index[0] >= d.offset("potential_force"))
 
 
 def moved(d, index, name, second, into=None):
@@ -177,17 +181,22 @@ class Parts:
             names["lowpass"] = self.have(f"{listed}_lowpass", (components * (1 + both), count), "boundary points")
         return self.on_list(pair_operators.damped_pair(components, both), listed, **names)
 
-    def on_points(self, make, components, **names):
+    def on_points(self, function, components, **names):
         """Return the launch of an operator on all points of a medium, () where there are none."""
         count = self.points_of(components)
-        return (self._launch(make(components), count + 1, components == 1, 0, names),) if count else ()
+        return (
+            (self._launch(pair_operators.on_points(function, components), count + 1, components == 1, 0, names),)
+            if count
+            else ()
+        )
 
-    def on_faces(self, make, components, half=0, **names):
+    def on_faces(self, function, components, half=0, **names):
         """Return the launch of an operator on the absorbing points of a medium, () where there are
         none.
         """
         fluid = components == 1
-        return self.on_list(make(components), "fluid_stacey" if fluid else "stacey", half, fluid, **names)
+        op = pair_operators.on_points(function, components)
+        return self.on_list(op, "fluid_stacey" if fluid else "stacey", half, fluid, **names)
 
     def rigid(self, components):
         """Return the launch of the points that do not move, () where there are none."""
@@ -233,7 +242,7 @@ class Parts:
     def _launch(self, op, count, fluid, half, names):
         """Return the launch of an operator on points or entries of a list."""
         prefix, known = "fluid_" * fluid, self.params | {"count": count, "half": half}
-        names |= {a: f"{prefix}{a}" for a in FIELDS if a in op.arrays}
+        names |= {a: f"{prefix}{a}" for a in pair_operators.FIELDS if a in op.arrays}
         names |= {a: self.take(f"{prefix}{a}") for a in op.arrays if a.endswith("inverse_mass")}
         arrays = tuple(names.get(a, a) for a in op.arrays)
         return Launch(op, arrays, (0, 1, 0, 1, 0, count), {name: known[name] for name in op.params.names})

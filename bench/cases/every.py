@@ -26,7 +26,7 @@ from craton.driver.observers.record import Record
 from craton.driver.saved import latest
 from craton.driver.waves import commit
 from craton.methods.waves import greens
-from craton.methods.waves.ranks.ranks import plan_of_rank
+from craton.methods.waves.ranks import plan_of_rank
 from craton.scenario import Scenario
 
 LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2; rounding grows with the square root of the steps

@@ -27,7 +27,7 @@ from craton.methods.spectral_element import bench, build
 from craton.methods.spectral_element.equations import time_step
 from craton.methods.spectral_element.equations.undamped import Undamped
 from craton.methods.spectral_element.mesh import families
-from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.exchange import SingleRank
 from craton.model.blas import one_thread
 from craton.model.media.cells import Region
 from craton.model.media.sampling import sampler
@@ -269,14 +269,14 @@ def medium_of(scenario, prepared):
 
 
 def whole_eigenvalue(medium, machine):
-    """The `lanczos.Largest` of all elements, and the element of the mode."""
+    """The `undamped.Largest` of all elements, and the element of the mode."""
     operator = Undamped(medium, families.arrange_families(medium), machine)
     eigenvalue, energy, _ = time_step.largest_eigenvalue(operator, close=CLOSE)
     return eigenvalue, int(energy.argmax())
 
 
 def part_eigenvalue(medium, machine, most):
-    """The `lanczos.Largest` of at most so many elements, and which these are."""
+    """The `undamped.Largest` of at most so many elements, and which these are."""
     part_size, time_step.part_size = time_step.part_size, lambda medium: most
     try:
         selected = time_step.likely_elements(medium)

@@ -12,7 +12,7 @@ from craton.methods.spectral_element.equations.state import State
 from craton.methods.spectral_element.mesh import mesh_terms
 from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.spectral_element.mesh.placing import Places
-from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.exchange import SingleRank
 from craton.model.media.sampling import at_nodes
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, named_by_place

@@ -15,7 +15,7 @@ from craton.comm.local import spawn
 from craton.driver import waves
 from craton.driver.march import march
 from craton.methods import METHODS
-from craton.methods.waves.ranks.ranks import plan_of_rank
+from craton.methods.waves.ranks import plan_of_rank
 from craton.scenario import loads
 
 STEPS = 10

@@ -6,13 +6,13 @@ import numpy as np
 from elementcase import hexahedra
 
 from craton.backends.cpu import CPU
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element.build import discretise
-from craton.methods.spectral_element.equations import fixed_point
+from craton.methods.spectral_element.equations import state
 from craton.methods.spectral_element.equations.undamped import Undamped
 from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import Setup, assemble
-from craton.methods.waves.ranks.sharing import SingleRank
-from craton.methods.waves.reuse import Reuse
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh
@@ -180,7 +180,7 @@ def true_limit(d):
     """2 / sqrt of the largest eigenvalue of the operator, by ARPACK, s."""
     from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
-    double = d if d.precision == "float64" else replace(d, precision="float64", units=fixed_point.FloatingPoint())
+    double = d if d.precision == "float64" else replace(d, precision="float64", units=state.FloatingPoint())
     operator = Undamped(double, d.families, CPU(threads=1))
     shapes = {medium: (len(operator.masses[medium]), 3 if medium == "solid" else 1) for medium in operator.media}
     roots = np.concatenate([np.repeat(np.sqrt(operator.masses[m]), c) for m, (_, c) in shapes.items()])
@@ -205,7 +205,7 @@ def marched(scenario, d, dt, steps, every=20):
     d = replace(d, dt=dt, steps=steps)
     if d.exact:
         forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.statistics.mass)]
-        d = replace(d, units=fixed_point.FixedPoint(*map(fixed_point.unit, forces)))
+        d = replace(d, units=state.FixedPoint(*map(state.unit, forces)))
     program = CPU(threads=1).commit(
         assemble(Setup(ElementSpace(d), scenario, [], receivers_of(scenario), [], []), Reuse(keep=False))
     )

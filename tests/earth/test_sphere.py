@@ -11,12 +11,12 @@ from scipy.special import spherical_jn, spherical_yn
 
 import craton
 from craton.backends.cpu import CPU
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.mesh import placing
 from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import Setup, assemble
-from craton.methods.waves.ranks.sharing import SingleRank
-from craton.methods.waves.reuse import Reuse
 from craton.model.globe import chunk_sampler, cube_stacks, emc, sphere
 from craton.model.globe.chunk import chunk
 from craton.model.ground import relief

@@ -16,6 +16,7 @@ from common import refused
 
 from craton.backends.cpu import CPU
 from craton.host import compile as host
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element import bench
 from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.equations import faces, material
@@ -25,9 +26,8 @@ from craton.methods.spectral_element.mesh import batched, families, mesh_statist
 from craton.methods.spectral_element.mesh.assembly import order_elements
 from craton.methods.spectral_element.mesh.element import DEGREES, Element, lagrange, lagrange_slopes
 from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import Setup, assemble
-from craton.methods.waves.ranks.sharing import SingleRank
-from craton.methods.waves.reuse import Reuse
 from craton.model import blas
 from craton.model.globe import radial
 from craton.model.media import anomalies, sampling

@@ -10,8 +10,8 @@ from smallcase import changed
 import craton
 from craton.errors import ScenarioError
 from craton.methods.finite_difference.equations import closure
-from craton.methods.finite_difference.equations.imaging import imaging, surface
-from craton.methods.finite_difference.equations.imaging import operators as differences
+from craton.methods.finite_difference.equations.closure import imaged as differences
+from craton.methods.finite_difference.equations.closure import imaging, surface
 from craton.scenario import Scenario, loads
 from craton.validation.compare import at_times, reference
 

@@ -22,7 +22,7 @@ from common import refused
 from kernelcase import ARCHITECTURES, PRECISIONS, compiled_for_gpus, every_operator, needs_nvrtc, shared_text
 
 from craton.backends import cpu, nvrtc
-from craton.core.operator import Operator, declared_in_text
+from craton.core.operator import KERNELS, Operator, declared_in_text
 from craton.errors import ResourceError
 from craton.gravity import forward, operator
 from craton.methods import METHODS
@@ -33,7 +33,6 @@ from craton.methods.gravity import operators as sums
 from craton.methods.gravity import raster
 from craton.methods.gravity.fields import FIELDS
 from craton.methods.spectral_element.equations import operators as sem
-from craton.methods.waves.ranks import sharing
 from craton.model.media import attenuation
 
 
@@ -262,7 +261,7 @@ def test_declarations_are_what_the_texts_say(method):
 
 def test_catalogues_have_every_kernel():
     """Each KERNEL of the folders' texts is there; each operator of gravity has a budget."""
-    files = {"sem": [*sem.HERE.glob("*.h"), sharing.FILE], "gravity": [*sums.HERE.glob("*.h")]}
+    files = {"sem": [*sem.HERE.glob("*.h"), KERNELS / "sharing.h"], "gravity": [*sums.HERE.glob("*.h")]}
     for method in files:
         texts = [path.read_text() for path in files[method]]
         written = {name for text in texts for name in re.findall(r"^KERNEL (\w+)\(", text, flags=re.M)}

@@ -20,7 +20,7 @@ from craton.driver import run, waves
 from craton.driver import run as driver
 from craton.methods import METHODS
 from craton.methods.finite_difference import catalogue
-from craton.methods.waves.ranks.ranks import plan_of_rank
+from craton.methods.waves.ranks import plan_of_rank
 from craton.scenario import loads
 
 RECORDED = ROOT / "bench" / "results" / "estimates_cpu.json"

@@ -20,8 +20,8 @@ from craton.core.partition import split
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.methods.spectral_element.equations import time_step
 from craton.methods.spectral_element.ranks import rank_loads
-from craton.methods.waves.ranks.ranks import plan_of_rank
-from craton.methods.waves.ranks.sharing import Sharing
+from craton.methods.waves.exchange import Sharing
+from craton.methods.waves.ranks import plan_of_rank
 from craton.model.globe import earth_chunk, prem
 from craton.model.globe.chunk import Chunk, chunk
 from craton.model.mesh import meshing, numbering

@@ -32,8 +32,8 @@ from craton.driver.march import march
 from craton.errors import ComputationError, ResourceError, ScenarioError
 from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.discretisation import Medium
-from craton.methods.spectral_element.equations import fixed_point
-from craton.methods.waves.ranks.ranks import plan_of_rank
+from craton.methods.spectral_element.equations import state
+from craton.methods.waves.ranks import plan_of_rank
 from craton.scenario import loads
 
 LONG = pytest.mark.long
@@ -187,7 +187,7 @@ def test_units_of_forces_have_room(monkeypatch):
     """A unit 4,000 times finer or 16,000 times coarser: still float32's own difference from sums of reals."""
     reals = craton.run(loads(elements("sea"), ["run.assembly=fast"]), progress=False)
     for bits in (32, 58):
-        monkeypatch.setattr(fixed_point, "BITS", bits)
+        monkeypatch.setattr(state, "BITS", bits)
         displacement, derivatives = misfits(craton.run(shared("sea"), progress=False), reals)
         assert 0 < displacement < 1e-6 and derivatives < 1e-5
 

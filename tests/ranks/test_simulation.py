@@ -16,9 +16,9 @@ from craton.host import compile
 from craton.methods import METHODS
 from craton.methods.finite_difference import build
 from craton.methods.finite_difference.equations import material
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element import build as elements
 from craton.methods.spectral_element.equations import step
-from craton.methods.waves.reuse import Reuse
 
 small_runs = benchscript.load("cases.small_runs")
 ROCK = {"vp": 2500, "vs": 1400, "rho": 2100}

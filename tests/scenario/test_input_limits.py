@@ -13,7 +13,7 @@ from craton.errors import ResourceError, ScenarioError
 from craton.io import hdf5
 from craton.io.contents import FileError
 from craton.methods import METHODS
-from craton.methods.waves import pictures, timing
+from craton.methods.waves import pictures, problem
 from craton.output.store import check_out
 from craton.scenario import loads
 
@@ -77,9 +77,9 @@ def test_an_rfile_with_bytes_too_many_or_too_few_is_refused(tmp_path):
 def test_what_does_not_fit_is_refused(monkeypatch, tmp_path):
     """Series of sources; parameters of 2.4e10 cells of three moduli, 580 GB; a reader that takes too much."""
     monkeypatch.setattr(memory, "available", lambda: 1 << 30)
-    timing.refuse_series(1_000_000, 10)
+    problem.refuse_series(1_000_000, 10)
     with pytest.raises(Exception, match="100 sources over 1,000,000 steps take 2.4 GiB"):
-        timing.refuse_series(1_000_000, 100)
+        problem.refuse_series(1_000_000, 100)
     wide = loads(smallcase.TEXT, ("domain.size=[3e9, 3000, 2500]", "snapshots=[]"))
     monkeypatch.setattr(memory, "available", lambda: 4 << 30)
     with pytest.raises(ResourceError, match="parameters of a gradient in 24,180,000,806 cells"):

@@ -299,6 +299,11 @@ class Operator:
         )
 
 
+def initialiser(values):
+    """Return an array, or a number, as a C initialiser of reals."""
+    return "{" + ",".join(map(initialiser, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
+
+
 @cache
 def inlined(file):
     """Return the text of a kernel file with every ``#include "..."`` replaced by that file's text,

@@ -26,7 +26,7 @@ def plan(scenario, comm=None, reuse=None):
     comm : Comm, optional
         Ranks that will share the run, all of which must ask: where each can plan its own subdomain,
         the plan is that of this rank.
-    reuse : craton.methods.waves.reuse.Reuse, optional
+    reuse : craton.methods.protocol.Reuse, optional
         See `Method.plan`.
 
     Raises

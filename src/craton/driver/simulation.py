@@ -12,7 +12,7 @@ from craton.driver.march import Observer
 from craton.driver.result import Result
 from craton.errors import ScenarioError, refuse
 from craton.methods import METHODS
-from craton.methods.waves.reuse import Reuse
+from craton.methods.protocol import Reuse
 from craton.tables.fields import Table
 from craton.tables.objects import as_files
 

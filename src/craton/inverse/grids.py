@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.inverse.experiment import Experiment, Replay, Ring, march, rest
-from craton.methods.waves.ranks.ranks import steps_of_rank
+from craton.methods.waves.ranks import steps_of_rank
 from craton.text import megabytes
 
 HALF_STEPS = {"force": "velocity", "moment": "stress"}

@@ -1,7 +1,8 @@
-"""What a method is: one object with the verbs of a run, in the order in which they are called."""
+"""What a method is: one object with the verbs of a run, in the order in which they are called; what it reuses from plan to plan."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Protocol
 
 
@@ -30,6 +31,51 @@ class BenchCase:
     def title(self):
         """Title of its scenario."""
         return self.scenario.title
+
+
+def remembered(find):
+    """Decorate a function that finds out something about a problem, once: the problem's memo keeps it under its name."""
+
+    @wraps(find)
+    def once(problem, *others):
+        if find.__name__ not in problem.memo:
+            problem.memo[find.__name__] = find(problem, *others)
+        return problem.memo[find.__name__]
+
+    return once
+
+
+class Reuse:
+    """Values of a plan that the next plan of the same domain, model and run takes over.
+
+    One value is kept under each name, with the key that it was made for.
+
+    Parameters
+    ----------
+    keep : bool
+        Keep values; without, each is made anew and can be freed as soon as the plan needs it no
+        more.
+    """
+
+    def __init__(self, keep=True):
+        self._keep, self._values = keep, {}
+
+    def get(self, name, make, key=None):
+        """Return the value kept under a name, made anew where it is of another key.
+
+        Parameters
+        ----------
+        name : str
+        make : callable
+            Makes the value, without arguments.
+        key : object, optional
+            Whatever the value depends on besides domain, model and run; compared with ``==``.
+        """
+        if not self._keep:
+            return make()
+        if name not in self._values or self._values[name][0] != key:
+            self._values[name] = (key, make())
+        return self._values[name][1]
 
 
 class Linear(Protocol):
@@ -125,7 +171,7 @@ class Method(Protocol):
             Ranks that plan a subdomain each (`plans_by_rank`).
         machine : backend, optional
             Where operators are applied (`tries_operators`).
-        reuse : craton.methods.waves.reuse.Reuse, optional
+        reuse : Reuse, optional
             Keeps what the next plan of the same domain, model, boundaries, run and time takes over.
 
         Raises

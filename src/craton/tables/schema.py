@@ -35,11 +35,11 @@ from craton.tables.fields import (
     wrong,
 )
 from craton.tables.ground import sampled
-from craton.tables.injection import injection_problems
+from craton.tables.injection import Injections, Recordings, injection_problems
 from craton.tables.medium import Model
 from craton.tables.on_earth import framed_model, unframed_problems
 from craton.tables.problems import diagnose
-from craton.tables.receivers import Snapshot, peak_problems
+from craton.tables.receivers import PeakMaps, Receivers, Snapshot, peak_problems
 from craton.tables.sources import Source
 from craton.text import html_sections, number, shown
 
@@ -332,9 +332,26 @@ class Document(Table):
 
 
 class WaveScenario(Document):
-    """What scenarios of waves have in common: their tables domain, model, time, source, receivers,
-    snapshots and output fit.
+    """What scenarios of waves have in common: most of their tables, in the order in which they are shown;
+    domain, model, time, source, receivers, snapshots and output fit. A method says which domain,
+    boundaries and run it has.
     """
+
+    method: str = ""
+    domain: Volume = key("[domain]")
+    model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
+    time: TimeSpan = key("[time] with duration")
+    boundaries: Table = Table()
+    source: Sources = key("[[source]] with kind, at and wavelet")
+    receivers: many(Receivers, "receivers") = ()
+    snapshots: Snapshots = ()
+    peaks: PeakMaps = ()
+    recording: Recordings = ()
+    injection: Injections = ()
+    output: Output = Output()
+    gradient: Gradient | None = None
+    greens: Greens | None = None
+    run: WaveRun = WaveRun()
 
     @model_validator(mode="before")
     @classmethod

@@ -8,11 +8,11 @@ from craton.backends import backend
 from craton.comm.placement import planner
 from craton.driver import waves
 from craton.driver.job import Job
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element.build import MeshDomain, discretise
 from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import Setup, assemble, build
-from craton.methods.waves.ranks.sharing import SingleRank
-from craton.methods.waves.reuse import Reuse
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing

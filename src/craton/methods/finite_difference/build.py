@@ -6,17 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from craton.conventions import components
+from craton.conventions import FACES, components
 from craton.core.grid import Grid
 from craton.errors import Problem, refuse_all
-from craton.methods.finite_difference import greens
+from craton.methods.finite_difference import greens, sides
 from craton.methods.finite_difference.discretisation import Discretisation
-from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, sea_floor, source_boxes, storage
-from craton.methods.finite_difference.equations.closure import HIGHEST
-from craton.methods.finite_difference.equations.imaging import surface
+from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, source_boxes, storage
+from craton.methods.finite_difference.equations.closure import HIGHEST, surface
 from craton.methods.finite_difference.space import GridSpace
+from craton.methods.protocol import Reuse
 from craton.methods.waves.problem import step_problems, times
-from craton.methods.waves.reuse import Reuse
 from craton.model.ground import terrain
 from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
@@ -124,7 +123,7 @@ def grid_of(scenario):
     """
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
-    vertical = domain.vertical_spacing or sea_floor.vertical_spacing(scenario, spacing)
+    vertical = domain.vertical_spacing or sides.vertical_spacing(scenario, spacing)
     nx, ny, nz = domain.points(spacing, vertical)
     x, y, _ = domain.corner
     # the top keeps its elevation
@@ -194,45 +193,34 @@ def fastest(scenario, grid):
 
 def size_problems(scenario, grid):
     """Axes too short for their absorbing layers and differences, or too long for 32-bit indices."""
-    order, problems = scenario.run.order, []
-    surface = 2 * min(order, HIGHEST) + 2
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
-    layers |= {"free": surface, "a1": order // 2 + 1}
-    for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
-        n = grid.shape[2 - "xyz".index(axis)]
+    order, problems, boundaries = scenario.run.order, [], scenario.boundaries
+    layers = {"cpml": boundaries.cpml.thickness + 1, "sponge": boundaries.sponge.thickness + 1}
+    layers |= {"free": 2 * min(order, HIGHEST) + 2, "a1": order // 2 + 1}
+    for axis, n in zip("xyz", grid.shape[::-1]):
         if axis == "y" and grid.planar:
             continue
-        least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
+        faces = [name for name, (along, _) in FACES.items() if along == axis]
+        least = max(sum(layers.get(boundaries.face(name), 0) for name in faces) + 1, order + 1)
         if n < least:
-            message = (
-                f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
-            )
-            problems.append(
-                Problem(
-                    "domain.size",
-                    message,
-                    f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner",
-                )
-            )
+            words = f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
+            remedy = f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"
+            problems.append(Problem("domain.size", words, remedy))
         if n > LONGEST:
-            message = f"{n:,} points along {axis} exceed 32-bit indices"
-            problems.append(Problem("domain.size", message, "use a larger spacing or a smaller domain"))
+            words = f"{n:,} points along {axis} exceed 32-bit indices"
+            problems.append(Problem("domain.size", words, "use a larger spacing or a smaller domain"))
     count = math.prod(grid.shape)
     if not problems and count > MOST_POINTS:
-        message = f"{count:,} points are more than a machine can address"
-        problems.append(Problem("domain.size", message, "use a larger spacing"))
+        words = f"{count:,} points are more than a machine can address"
+        problems.append(Problem("domain.size", words, "use a larger spacing"))
     return problems
 
 
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
-    free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
-    rise = float(grid.steps[2] / grid.spacing)
-    run, floor = (
-        scenario.run,
-        sea_floor.closed_plane(scenario.model, scenario.boundaries, scenario.run.order, grid) is not None,
-    )
-    radii = [surface(scenario.boundaries.surface, run.order)] * free + [surface("sbp", run.order)] * floor
-    radius = max((one.spectral_radius / rise for one in radii), default=None)
+    run, boundaries, rise = scenario.run, scenario.boundaries, float(grid.steps[2] / grid.spacing)
+    free = boundaries.face("top") == "free" and scenario.model.topography is None
+    floor = sides.closed_plane(scenario.model, boundaries, run.order, grid) is not None
+    kinds = [boundaries.surface] * free + ["sbp"] * floor
+    radius = max((surface(kind, run.order).spectral_radius / rise for kind in kinds), default=None)
     stencil = scheme.stencil(run.order, run.weights, free or floor, scenario.domain.motion, rise)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)

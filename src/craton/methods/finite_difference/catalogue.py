@@ -6,8 +6,7 @@ from craton.methods.finite_difference.adjoint import increments, parameter_sums,
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations import relaxing, scheme, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST, closure
-from craton.methods.waves import peaks, tables
-from craton.methods.waves.ranks import halo
+from craton.methods.waves import exchange, peaks, tables
 from craton.model.media import attenuation
 
 
@@ -38,7 +37,7 @@ def operators(order, motion=None):
         tables.ADVANCE,
         *(peaks.operators() if motion is None else ()),
     ]
-    others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
+    others += [way(count) for way in (exchange.pack, exchange.unpack) for count in counts]
     return {op.name: op for op in (*bounded(steps, differences, order, axes), *surface, *layers, *others)}
 
 

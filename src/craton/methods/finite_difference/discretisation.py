@@ -10,10 +10,11 @@ import numpy as np
 
 from craton.conventions import FACES
 from craton.core.grid import ALIGNMENT, LEFT, Layout, rounded
-from craton.methods.finite_difference.equations import relaxing, sea_floor, storage, vti
-from craton.methods.finite_difference.equations.closure import closure
-from craton.methods.finite_difference.equations.imaging import surface
+from craton.methods.finite_difference import sides
+from craton.methods.finite_difference.equations import relaxing, storage, vti
+from craton.methods.finite_difference.equations.closure import closure, surface
 from craton.methods.finite_difference.equations.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
+from craton.methods.protocol import remembered
 from craton.methods.waves import guided
 from craton.model.ground import terrain
 from craton.model.media import earth, rheology
@@ -23,14 +24,7 @@ PACKED = 4  # reals, of which a thread of a GPU loads so many at once
 
 def of_medium(find):
     """Return a property that depends on grid, medium and boundaries alone: computed once for all discretisations that share a `memo`."""
-    name = find.__name__
-
-    def remembered(self):
-        if name not in self.memo:
-            self.memo[name] = find(self)
-        return self.memo[name]
-
-    return property(remembered, doc=find.__doc__)
+    return property(remembered(find), doc=find.__doc__)
 
 
 @dataclass(frozen=True)
@@ -276,16 +270,9 @@ class Discretisation:
     @of_medium
     def stencil(self):
         """Differences along the axes."""
-        return stencil(
-            self.order,
-            self.weights,
-            self.free or self.floor is not None,
-            self.motion,
-            self.rise,
-            terrain=self.ground is not None,
-            acoustic=self.acoustic,
-            law=self.law,
-        )
+        closed, medium = self.free or self.floor is not None, {"acoustic": self.acoustic, "law": self.law}
+        medium |= {"terrain": self.ground is not None}
+        return stencil(self.order, self.weights, closed, self.motion, self.rise, **medium)
 
     @property
     def in_half(self):
@@ -366,16 +353,6 @@ class Discretisation:
         """By plane, what cells hold, as far as sides.py was asked for it."""
         return {}
 
-    @of_medium
-    def laminates(self):
-        """What laminate.py has found of the cells that interfaces cut, by name, once it was asked."""
-        return {}
-
-    @of_medium
-    def contacts(self):
-        """What contact.py has found of the sea floor, by name, once it was asked."""
-        return {}
-
     @cached_property
     def tiles(self):
         """Cell averages of the tiles that points asked for last, by their box (material.py)."""
@@ -400,14 +377,14 @@ class Discretisation:
     @of_medium
     def closure(self):
         """Differences and norms below the free surface, or None."""
-        return (
-            surface(self.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(self.rise) if self.free else None
-        )
+        if not self.free:
+            return None
+        return surface(self.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(self.rise)
 
     @of_medium
     def floor(self):
         """Highest solid plane below a level sea floor that has a closure, else None."""
-        return sea_floor.closed_plane(self.model, self.boundaries, self.order, self.grid) if self.partly_fluid else None
+        return sides.closed_plane(self.model, self.boundaries, self.order, self.grid) if self.partly_fluid else None
 
     @of_medium
     def floor_closure(self):
@@ -460,14 +437,8 @@ class Discretisation:
     @property
     def fd_params(self):
         """Scalars of the plain step."""
-        layout, top = self.layout, self.grid.shape[0] - 1
-        return {
-            "row": layout.row,
-            "plane": layout.plane,
-            "sheet": self.sheet.plane,
-            "top": top,
-            "dt_h": self.dt / self.grid.spacing,
-        }
+        layout, top, dt_h = self.layout, self.grid.shape[0] - 1, self.dt / self.grid.spacing
+        return {"row": layout.row, "plane": layout.plane, "sheet": self.sheet.plane, "top": top, "dt_h": dt_h}
 
     def start_of(self, name):
         """Elements from a point of the state's first field to that point of field `name`."""

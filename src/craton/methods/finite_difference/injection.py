@@ -30,8 +30,8 @@ from craton.methods.finite_difference.equations.boundaries import inside_layer
 from craton.methods.finite_difference.equations.half_steps import step_alone
 from craton.methods.finite_difference.equations.scheme import HALF
 from craton.methods.waves.coupling import boxes, recorded
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.interpolate import NODES
-from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.tables import injection, table_of
 from craton.tables.fields import spatial
 

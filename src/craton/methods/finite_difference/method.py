@@ -65,7 +65,7 @@ class FiniteDifferences(WaveMethod):
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""
         self.refuse_ranks(scenario, ranks)
-        from craton.methods.waves.ranks.cuts import of_grid
+        from craton.methods.waves.ranks import of_grid
 
         return of_grid(scenario, plan, ranks)
 

@@ -8,10 +8,7 @@ import numpy as np
 
 from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.equations import acoustic, boundaries, laminate, relaxing, scheme, storage
-from craton.methods.finite_difference.equations.sea_floor import level_floor
-from craton.methods.waves import guided
-from craton.methods.waves.coupling.recorded import notes as injected
-from craton.methods.waves.notes import media, memory, phases, receivers, sources_of, steps, with_media
+from craton.methods.waves import guided, notes
 from craton.model.media import cells, layered
 
 ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md
@@ -36,23 +33,20 @@ SURFACE = {
     "imaging": "stress imaging",
     "imaging-2": "stress imaging of vertical order 2",
 }
+VTI = "VTI (transversely isotropic about z)"
 
 
 def sections(d, plan, setup):
     """All sections, in the order in which they are printed."""
-    scenario = setup.scenario
+    method = [*algorithm(d, setup.sources), *storage.notes(d, plan)]
+    pressure_alone = {*setup.scenario.output.waveforms} == {"pressure"}
+    contact = (partial(sides.source_in_fluid, d), partial(sides.medium_at, d, fluid_first=pressure_alone))
     return {
-        plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): [
-            *algorithm(d, setup.sources),
-            *storage.notes(d, plan),
-        ],
+        plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): method,
         "Grid": grid(d),
-        "Time": time(d),
-        "Resolution": resolution(d, setup.sources, scenario),
-        "Sources": [*source_rows(d, setup), *injected(plan, setup.incident)],
-        "Receivers": [*receivers(plan, scenario.output.waveforms), *receiver_media(d, plan, scenario.output.waveforms)],
-        "Memory": memory(plan),
-        "Phases of a step": phases(plan),
+        "Time": notes.time(d, d.limit),
+        "Resolution": resolution(d, setup.sources, setup.scenario),
+        **notes.shared(plan, setup, *(contact if d.partly_fluid else ())),
     }
 
 
@@ -68,12 +62,9 @@ def algorithm(d, sources):
         if face in d.faced:
             kinds.setdefault(d.face(face), []).append(face)
     chosen = " with Holberg weights" if d.weights == "holberg" else ""
-    vertical = 2 * len(d.stencil.vertical)
-    lower = (
-        ""
-        if d.rise != 1 or d.stencil.vertical == d.stencil.horizontal
-        else f" (along z Taylor weights of order {vertical})"
-    )
+    lower = ""
+    if d.rise == 1 and d.stencil.vertical != d.stencil.horizontal:
+        lower = f" (along z Taylor weights of order {2 * len(d.stencil.vertical)})"
     closure = f"{lower}, {SURFACE[d.boundaries.surface]} at the free surface" if d.free else ""
     waves = f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
     grid = f"velocity-{'pressure' if d.acoustic else 'stress'} staggered grid"
@@ -83,30 +74,12 @@ def algorithm(d, sources):
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
         *absorbing(d),
         ("material", f"{stored} stored once per grid point; arithmetic means of density{mu} computed in the kernels"),
-        *(
-            [("anisotropy", "VTI (transversely isotropic about z); effective medium of each cell by Backus averaging")]
-            if d.anisotropic
-            else []
-        ),
+        *([("anisotropy", f"{VTI}; effective medium of each cell by Backus averaging")] if d.anisotropic else []),
         *acoustic.notes(d, sources),
         *interfaces(d),
         *sea_floor(d, sources),
         *thin_water(d),
     ]
-
-
-def source_rows(d, setup):
-    """Return the sources; where fluid and solid meet, each point with its medium."""
-    rows = sources_of(setup.sources, setup.scenario.domain, setup.incident)
-    return with_media(rows, setup.sources, partial(sides.source_in_fluid, d)) if d.partly_fluid else rows
-
-
-def receiver_media(d, plan, waveforms):
-    """Return the media of the receivers, where fluid and solid meet."""
-    if not d.partly_fluid or not len(plan.receivers):
-        return []
-    pressure = {*waveforms} == {"pressure"}
-    return media(plan.receivers.names, sides.medium_at(d, plan.receivers.xyz, pressure))
 
 
 def sea_floor(d, sources):
@@ -118,7 +91,7 @@ def sea_floor(d, sources):
         words = "in steps of whole cells, up to half a spacing from that of the model"
         error = sampled and STEPS / sampled[2]
     else:
-        floor = level_floor(d.model)
+        floor = sides.level_floor(d.model)
         off = abs(floor - d.grid.origin[2] - (highest + 0.5) * d.grid.steps[2])
         words = f"level at {floor:,.6g} m, half-way between two planes of points"
         if off > 1e-6 * d.grid.spacing:
@@ -145,22 +118,16 @@ def absorbing(d):
     sent = measured[min(strength for strength in measured if strength >= damping)] if known else measured[max(measured)]
     bound = "reflections below" if known else "reflections may exceed"
     undamped = f" ({measured[0.0]} dB without the damping of guided waves)" if damping else ""
-    return [
-        (
-            "absorbing layers",
-            f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}; made for {d.layer_words}",
-        )
-    ]
+    words = f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}"
+    return [("absorbing layers", f"{words}; made for {d.layer_words}")]
 
 
 def interfaces(d):
     """Return number of grid planes that layer interfaces cross."""
     count = len(laminate.planes(d))
-    crossed = (
-        "1 grid plane is crossed by a layer interface"
-        if count == 1
-        else f"{count} grid planes are crossed by layer interfaces"
-    )
+    crossed = "1 grid plane is crossed by a layer interface"
+    if count > 1:
+        crossed = f"{count} grid planes are crossed by layer interfaces"
     return [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")] if count else []
 
 
@@ -189,67 +156,30 @@ def thin_water(d):
 def grid(d):
     """Points and extent."""
     extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.axes)
-    shots = (
-        [
-            (
-                "shots",
-                f"{len(d.shots)}, computed simultaneously: {', '.join(d.shots[:4])}{', ...' if len(d.shots) > 4 else ''}",
-            )
-        ]
-        if d.shots
-        else []
-    )
+    more = ", ..." if len(d.shots) > 4 else ""
+    shots = [("shots", f"{len(d.shots)}, computed simultaneously: {', '.join(d.shots[:4])}{more}")] if d.shots else []
     return [("points", d.grid.words().replace(" points", "")), ("extent", f"{extent}  m"), *shots]
-
-
-def time(d):
-    """Step against the stability limit."""
-    return [
-        ("step", f"{d.dt:.6g} s = {d.dt / d.limit:.3f} of the stability limit {d.limit:.6g} s"),
-        ("steps", steps(d)),
-    ]
 
 
 def resolution(d, sources, scenario):
     """Points per wavelength at f95 and the phase velocity error that follows."""
-    ranges = d.speeds
-    rows = [
-        (
-            "model",
-            "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *ranges[name]) for name in ("vp", "vs", "rho"))
-            + "  (m/s, kg/m3)",
-        )
-    ]
-    rows += relaxing.notes(d)
+    rows = [notes.speeds(d.speeds), *relaxing.notes(d)]
     sampled = sampling(d, sources)
     if sampled:
         f95, slow, points = sampled
         judged = "ok" if points >= fewest(d) else "TOO FEW"
         if judged == "ok" and d.model.topography is not None and points < ON_GROUND:
             judged = f"ok inside; surface waves along the topography need {ON_GROUND}"
-        rows += [
-            (
-                "points per wavelength",
-                f"{points:.1f} at f95 = {f95:.4g} Hz for the slowest wave, {slow:,.0f} m/s ({judged})",
-            ),
-            (
-                "phase velocity error",
-                dispersion(d, 0.0, slow, f95) + " (spatial discretisation; time dispersion is corrected)",
-            ),
-        ]
+        words = f"{points:.1f} at f95 = {f95:.4g} Hz for the slowest wave, {slow:,.0f} m/s ({judged})"
+        rows.append(("points per wavelength", words))
+        words = f"{dispersion(d, 0.0, slow, f95)} (spatial discretisation; time dispersion is corrected)"
+        rows.append(("phase velocity error", words))
         if scenario.snapshots:
             rows.append(("in snapshots", dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)"))
-    return rows + highest(d, scenario.domain, ranges["slowest"])
-
-
-def highest(d, domain, slow):
-    """Return the error of phase velocity at the scenario's max_frequency."""
-    frequency = domain.max_frequency
-    return (
-        [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz")]
-        if frequency
-        else []
-    )
+    if frequency := scenario.domain.max_frequency:
+        words = f"{dispersion(d, 0.0, d.slowest, frequency)} (spatial discretisation) at {frequency:.4g} Hz"
+        rows.append(("at max_frequency", words))
+    return rows
 
 
 def dispersion(d, step, slow, frequency):
@@ -272,7 +202,7 @@ def sampling(d, sources):
     """f95 of the sources in Hz, the slowest wave in m/s and its points per wavelength there; None
     without sources.
     """
-    f95, slow = (max((s.wavelet.f95 for s in sources), default=0), d.slowest)
+    f95, slow = notes.highest(sources), d.slowest
     return (f95, slow, slow / f95 / d.grid.spacing) if f95 else None
 
 

@@ -13,28 +13,13 @@ from craton.tables.fields import (
     choice,
     in_space_or_plane,
     key,
-    many,
     must,
     quantity,
     whole,
 )
 from craton.tables.foreign import Foreign
-from craton.tables.injection import Injections, Recordings
-from craton.tables.medium import RADIAL, LayerSpeeds, Model
-from craton.tables.receivers import PeakMaps, Receivers
-from craton.tables.schema import (
-    Geographic,
-    Gradient,
-    Greens,
-    Output,
-    RankGrid,
-    Snapshots,
-    Sources,
-    TimeSpan,
-    Volume,
-    WaveRun,
-    WaveScenario,
-)
+from craton.tables.medium import RADIAL, LayerSpeeds
+from craton.tables.schema import Geographic, RankGrid, Volume, WaveRun, WaveScenario
 from craton.tables.suspicions import grid_rest, off_plane, positions, shallow, silence, sizes, velocities
 from craton.text import shown
 
@@ -209,18 +194,7 @@ class FiniteDifferenceScenario(WaveScenario):
     FOREIGN = FOREIGN
     method: choice("fd") = "fd"
     domain: Domain = key("[domain] with origin, size and spacing")
-    model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
-    time: TimeSpan = key("[time] with duration")
     boundaries: Boundaries = Boundaries()
-    source: Sources = key("[[source]] with kind, at and wavelet")
-    receivers: many(Receivers, "receivers") = ()
-    snapshots: Snapshots = ()
-    peaks: PeakMaps = ()
-    recording: Recordings = ()
-    injection: Injections = ()
-    output: Output = Output()
-    gradient: Gradient | None = None
-    greens: Greens | None = None
     run: Run = Run()
 
     @property

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from craton.conventions import COMPONENT_AXES
-from craton.methods.finite_difference import notes, points, ranks, sides
+from craton.methods.finite_difference import notes, points, sides
 from craton.methods.finite_difference.equations import acoustic, half_steps, material, storage
 from craton.methods.finite_difference.equations.boundaries import inside_layer
 from craton.methods.finite_difference.equations.scheme import VELOCITY
@@ -21,9 +21,9 @@ from craton.methods.finite_difference.injection import GridBoxes, medium
 from craton.methods.finite_difference.points import TENSOR, around, at_surface, on_surface, positions_of
 from craton.methods.waves import pictures
 from craton.methods.waves.coupling.recorded import carriers
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.interpolate import AxisWeights
 from craton.methods.waves.peaks import Sites
-from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.tables import Changed, Rows, scaled, stacked
 from craton.model.ground import terrain
 from craton.survey.planes import PlaneWave
@@ -223,7 +223,7 @@ class GridSpace:
         if moments := by_kind["moment"]:
             tensors = np.array([sources[n].moment for n in moments], float)
             if fluid_first is None:
-                fluid_first = [sides.isotropic(d, tensor) for tensor in tensors]
+                fluid_first = [not acoustic.has_shear(tensor, d.planar) for tensor in tensors]
             of_moments = self.moments(positions[moments], tensors, np.array(fluid_first))
             parts += [Changed(part, names=np.array(moments)) for part in of_moments]
         first, index, weight = stacked(len(sources), parts)
@@ -329,7 +329,7 @@ class GridSpace:
             "scale": d.amplitude,
             "watched": d.velocity,
             "kinetic": tuple((name, "") for name in d.velocity),
-            "weights": ranks.weights(d),
+            "weights": half_steps.weights(d),
         }
 
     def warnings(self, setup):

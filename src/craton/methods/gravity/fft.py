@@ -17,7 +17,8 @@ import numpy as np
 
 from craton.methods.gravity import direct, lattice
 from craton.methods.gravity.cost import Estimate
-from craton.methods.gravity.problem import Problem, remembered
+from craton.methods.gravity.problem import Problem
+from craton.methods.protocol import remembered
 
 SLOWER = 12  # long arithmetic in the time of an equal number of operations of a transform, measured
 LEVELS = 4096  # more heights than this are no grid

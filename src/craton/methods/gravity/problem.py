@@ -3,7 +3,6 @@ border.
 """
 
 from dataclasses import dataclass, field
-from functools import wraps
 
 import numpy as np
 
@@ -49,18 +48,6 @@ class Problem:
     def pairs(self):
         """Prisms times points."""
         return len(self.prisms) * self.points.shape[1]
-
-
-def remembered(find):
-    """Decorate a function that finds out something about a problem, once: the memo keeps it under its name."""
-
-    @wraps(find)
-    def once(problem, *others):
-        if find.__name__ not in problem.memo:
-            problem.memo[find.__name__] = find(problem, *others)
-        return problem.memo[find.__name__]
-
-    return once
 
 
 ROWS = 1 << 13  # prisms looked at together

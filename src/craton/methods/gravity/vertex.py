@@ -14,7 +14,7 @@ from craton.methods.gravity import direct, lattice, raster, tiles
 from craton.methods.gravity.cost import Estimate
 from craton.methods.gravity.fields import order
 from craton.methods.gravity.operators import attract_nodes
-from craton.methods.gravity.problem import remembered
+from craton.methods.protocol import remembered
 from craton.model.prisms import ensembles
 
 NODES = 1 << 18  # of a tile

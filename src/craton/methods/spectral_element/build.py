@@ -6,19 +6,19 @@ from functools import partial
 import numpy as np
 
 from craton.errors import refuse_all
-from craton.memory import array_bytes, available
+from craton.memory import available
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element import greens, ranks
 from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of, places_of
-from craton.methods.spectral_element.equations import absorbing_layer, fixed_point, material
+from craton.methods.spectral_element.equations import absorbing_layer, material, state
 from craton.methods.spectral_element.equations.time_step import stable_step
 from craton.methods.spectral_element.mesh import families, placing
 from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.spectral_element.mesh.mesh_statistics import scan_elements
 from craton.methods.spectral_element.mesh.subdomain import build_subdomain, mesh_bounds
 from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import times
-from craton.methods.waves.ranks.sharing import SingleRank
-from craton.methods.waves.reuse import Reuse
 from craton.model.ground import terrain
 from craton.model.media import sampling
 from craton.model.media.cells import Region
@@ -126,7 +126,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     team : craton.comm.Together, optional
     machine : backend
         Machine on which the stable step is found.
-    reuse : craton.methods.waves.reuse.Reuse, optional
+    reuse : craton.methods.protocol.Reuse, optional
         As of `build`.
 
     Returns
@@ -146,7 +146,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     stable = reuse.get("step", lambda: stable_step(medium, element_families, machine), id(element_families))
     span = times(scenario, sources, stable.limit, "mesh")
     instants = span["start"] + np.arange(span["steps"]) * span["dt"]
-    units = fixed_point.choose_units(medium, sources, instants, span["dt"])
+    units = state.choose_units(medium, sources, instants, span["dt"])
     return Discretisation(
         **fields_of(medium), layers=layers, families=element_families, stable=stable, units=units, **span
     )
@@ -196,15 +196,3 @@ def most_elements(degree, ranks=1):
         return None
     bytes_of_points = 2 * 4 * (degree + 1) ** 3 + (8 + 3 * 3 * 4) * degree**3  # of an element that a rank owns
     return int(free / (ranks * MESH_BYTES + bytes_of_points))
-
-
-def bytes_of_planning(d, plan):
-    """Return the most bytes of arrays that were held while a plan was made: in the search for the
-    stable step, or at the end.
-
-    Parameters
-    ----------
-    d : Discretisation
-    plan : Plan
-    """
-    return max(d.stable.nbytes, array_bytes(d, plan.held))

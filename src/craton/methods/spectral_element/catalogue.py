@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from craton.methods.spectral_element.adjoint import pair_operators
-from craton.methods.spectral_element.equations import fixed_point
 from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.spectral_element.equations import state
 from craton.methods.spectral_element.mesh.element import DEGREES
-from craton.methods.waves.ranks import sharing
+from craton.methods.waves import exchange
 from craton.model.media import attenuation
 
 COUNTED = (
@@ -65,10 +65,12 @@ def operators(degree, precision="float32"):
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     all_operators += [sem.to_fluid(layered=True), sem.to_solid(layered=True)]
-    all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    all_operators += [make(fields) for make in (exchange.pack_shared, exchange.add_shared) for fields in (3, 1)]
     remembering = [lossy_layers[0], {"relaxation": lossy, "full": True, "bulk": True}]
     all_operators += pair_operators.catalogue(kind, precision, remembering, [*remembering, layers[-1]])
     in_fixed_point = [op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
-    all_operators += [op.exact(fixed_point.units_of(op)) for op in in_fixed_point]
-    all_operators += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    all_operators += [op.exact(state.units_of(op)) for op in in_fixed_point]
+    all_operators += [
+        make(fields).exact(()) for make in (exchange.pack_shared, exchange.add_shared) for fields in (3, 1)
+    ]
     return {op.name: op for op in all_operators}

@@ -97,17 +97,13 @@ class Medium(ElementGeometry):
         elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)
         varying, count = self.statistics.varying[elements], len(np.arange(self.element.size)[nodes])
         sampled = elements[varying]
-        values_at_nodes = {}
+        values_at_nodes, constant = {}, self.statistics.constant
         if len(sampled):
-            values_at_nodes = self.sampler.at(
-                self.coordinates(sampled, nodes), self.centres[sampled], self.mesh.regions[sampled]
-            )
+            xyz, centres = self.coordinates(sampled, nodes), self.centres[sampled]
+            values_at_nodes = self.sampler.at(xyz, centres, self.mesh.regions[sampled])
         if len(sampled) == len(elements) > 0:
             return values_at_nodes
-        out = {
-            name: np.repeat(values[elements][..., None], count, axis=-1)
-            for name, values in self.statistics.constant.items()
-        }
+        out = {name: np.repeat(values[elements][..., None], count, axis=-1) for name, values in constant.items()}
         for name, values in values_at_nodes.items():
             out[name][varying] = values
         return out
@@ -145,7 +141,7 @@ class Discretisation(Medium):
         All steps, `extra` included.
     extra : int
         Padding steps past the end, for the time-dispersion correction of the records.
-    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
+    units : state.FixedPoint or state.FloatingPoint
         Accumulation of forces.
     """
 

@@ -58,7 +58,7 @@ class SpectralElements(WaveMethod):
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""
         from craton.methods.spectral_element.ranks import rank_loads
-        from craton.methods.waves.ranks.cuts import of_elements
+        from craton.methods.waves.ranks import of_elements
 
         return of_elements(plan, rank_loads(plan.weights, ranks))
 

@@ -2,12 +2,14 @@
 memory, phases.
 """
 
+from functools import partial
+
 import numpy as np
 
 from craton.methods.spectral_element.equations import absorbing_layer
 from craton.methods.spectral_element.mesh import chunk_notes, quality
-from craton.methods.waves.coupling.recorded import notes as injected
-from craton.methods.waves.notes import media, memory, phases, receivers, sources_of, with_media
+from craton.methods.waves import notes
+from craton.methods.waves.notes import highest
 from craton.model.media import earth
 
 # What first-order faces leave: `craton validate sem` and bench/NOTES.md
@@ -21,40 +23,23 @@ GUIDED = 0.009  # measured in two layers, sides 2.2 km away
 
 def sections(d, plan, setup):
     """Return all sections, in the order in which they are printed."""
-    scenario, sources, incident = setup.scenario, setup.sources, setup.incident
+    scenario, sources, contact = setup.scenario, setup.sources, ()
+    # fluid and solid meet in a box whose model, not its mesh, says where
+    if d.globe is None and not scenario.model.regions and d.fluid.any() and not d.fluid.all():
+        in_fluid = partial(earth.in_fluid, scenario.model)
+        contact = (lambda source: in_fluid(source.points)[0]), in_fluid
+    shared = notes.shared(plan, setup, *contact)
+    if d.globe and sources:
+        shared["Sources"] = chunk_notes.sources(d.globe, sources)
+    shared["Memory"].append(("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes"))
     return {
         plan.title or "Elastic waves": algorithm(d, plan, scenario.boundaries.pml.reflection),
         **({"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk, d.sampler.over)} if d.globe else {}),
         "Mesh": mesh(d, plan, sources),
         "Time": time(d),
         "Model": model(d),
-        "Sources": chunk_notes.sources(d.globe, sources)
-        if d.globe and sources
-        else [*source_rows(d, scenario, sources, incident), *injected(plan, incident)],
-        "Receivers": [*receivers(plan, scenario.output.waveforms), *receiver_media(d, scenario, plan.receivers)],
-        "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
-        "Phases of a step": phases(plan),
+        **shared,
     }
-
-
-def source_rows(d, scenario, sources, incident):
-    """Return the sources; where fluid and solid meet, each point with its medium."""
-    rows = sources_of(sources, scenario.domain, incident)
-    if not mixed(d, scenario.model):
-        return rows
-    return with_media(rows, sources, lambda s: earth.in_fluid(scenario.model, s.points)[0])
-
-
-def receiver_media(d, scenario, all_receivers):
-    """Return the media of the receivers, where fluid and solid meet."""
-    if not mixed(d, scenario.model) or not len(all_receivers):
-        return []
-    return media(all_receivers.names, earth.in_fluid(scenario.model, all_receivers.xyz))
-
-
-def mixed(d, model):
-    """Return True where fluid and solid meet in a box whose model, not its mesh, says where."""
-    return d.globe is None and not model.regions and d.fluid.any() and not d.fluid.all()
 
 
 def algorithm(d, plan, reflection):
@@ -103,13 +88,9 @@ def layers(d, reflection):
     sides, inside = d.layers.sides, (d.layers.axes > 0).sum()
     width = ", ".join(f"{side.name} {side.width:,.4g} m" for side in sides)
     frequency = sides[0].shift / np.pi
-    rows = [
-        (
-            "layers",
-            f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%}); reflection "
-            f"{reflection:g} at a right angle, frequency {frequency:.3g} Hz; made for {d.layers.speeds.words}",
-        )
-    ]
+    words = f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%})"
+    words += f"; reflection {reflection:g} at a right angle, frequency {frequency:.3g} Hz"
+    rows = [("layers", f"{words}; made for {d.layers.speeds.words}")]
     if d.globe is None:
         left = max(absorbing_layer.left_behind(d, s.edge, s.width, frequency) for s in sides)
         if absorbing_layer.guides(d) and left < GUIDED:
@@ -134,65 +115,34 @@ def mesh(d, plan, sources):
     return rows + quality.report(d.statistics.quality, d.mesh, highest(sources))
 
 
-def place(d, element):
-    """Return the centre of an element in words."""
-    return "({:.0f}, {:.0f}, {:.0f}) m".format(*d.centres[element])
-
-
 def time(d):
     """Return rows on the step and its stability limit."""
-    padding = f" + {d.extra} padding steps for the time-dispersion correction" if d.extra else ""
-    return [
-        ("step", f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s"),
-        (
-            "limited by",
-            f"element {d.stable.element} at {place(d, d.stable.element)}, "
-            f"Courant number {d.stable.courant * d.dt / d.stable.limit:.3f}",
-        ),
-        ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{padding}"),
-    ]
+    stable = d.stable
+    place = "({:.0f}, {:.0f}, {:.0f}) m".format(*d.centres[stable.element])
+    limited_by = f"element {stable.element} at {place}, Courant number {stable.courant * d.dt / stable.limit:.3f}"
+    return notes.time(d, stable.limit, ("limited by", limited_by))
 
 
 def model(d):
     """Return rows on speeds, density and attenuation."""
-    speeds = d.statistics.speeds
-    rows = [
-        (
-            "model",
-            "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho"))
-            + "  (m/s, kg/m3)",
-        )
-    ]
+    rows, loss = [notes.speeds(d.statistics.speeds)], d.statistics.loss
     if d.relaxation:
         low, high = d.relaxation.band
-        error = d.relaxation.error(d.statistics.loss)
-        rows.append(
-            (
-                "attenuation",
-                f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.statistics.loss:.4g}, within {error:.1%} "
-                f"over {low:g} to {high:g} Hz",
-            )
-        )
+        words = f"{len(d.relaxation.omega)} mechanisms, Q from {1 / loss:.4g}, within {d.relaxation.error(loss):.1%}"
+        rows.append(("attenuation", f"{words} over {low:g} to {high:g} Hz"))
     return rows
-
-
-def highest(sources):
-    """Return the highest f95 of the sources, Hz; 0 without sources."""
-    return max((s.wavelet.f95 for s in sources), default=0)
 
 
 def warnings(d, sources):
     """Warn where the mesh, on any rank, does not resolve the sources' frequencies: the warning of
     the worst rank; all ranks must call.
     """
-    mesh_quality = d.statistics.quality
-    fallback = (
-        [f'boundaries: "stacey" in place of absorbing layers: {d.not_layered}; {FIRST_ORDER}'] if d.not_layered else []
-    )
+    of_mesh, fallback = d.statistics.quality, []
+    if d.not_layered:
+        fallback = [f'boundaries: "stacey" in place of absorbing layers: {d.not_layered}; {FIRST_ORDER}']
 
     def worst_and_warnings():
-        return float((mesh_quality.slowest / mesh_quality.longest).min()), quality.warnings(
-            mesh_quality, d.mesh, highest(sources)
-        )
+        worst = float((of_mesh.slowest / of_mesh.longest).min())
+        return worst, quality.warnings(of_mesh, d.mesh, highest(sources))
 
     return fallback + min(d.subdomain.team.every(worst_and_warnings))[1]

@@ -26,21 +26,8 @@ from craton.tables.fields import (
     whole,
 )
 from craton.tables.foreign import Foreign
-from craton.tables.injection import Injections, Recordings
-from craton.tables.medium import LayerSpeeds, Model
-from craton.tables.receivers import PeakMaps, Receivers
-from craton.tables.schema import (
-    Geographic,
-    Gradient,
-    Greens,
-    Output,
-    Snapshots,
-    Sources,
-    TimeSpan,
-    Volume,
-    WaveRun,
-    WaveScenario,
-)
+from craton.tables.medium import LayerSpeeds
+from craton.tables.schema import Geographic, Output, Volume, WaveRun, WaveScenario
 from craton.tables.suspicions import positions, shallow, silence, sizes, velocities
 from craton.text import listed, number
 
@@ -273,18 +260,8 @@ class SpectralScenario(WaveScenario):
     FOREIGN = FOREIGN
     method: choice("sem") = "sem"
     domain: ElementDomain = key("[domain] with origin, size and element_size, or mesh")
-    model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
-    time: TimeSpan = key("[time] with duration")
     boundaries: Faces = Faces()
-    source: Sources = key("[[source]] with kind, at and wavelet")
-    receivers: many(Receivers, "receivers") = ()
-    snapshots: Snapshots = ()
-    peaks: PeakMaps = ()
-    recording: Recordings = ()
-    injection: Injections = ()
     output: ElementOutput = ElementOutput()
-    gradient: Gradient | None = None
-    greens: Greens | None = None
     run: ElementRun = ElementRun()
 
     def _problems(self):

@@ -18,6 +18,7 @@ from craton.methods.spectral_element.equations import operators
 from craton.methods.spectral_element.mesh import mesh_statistics
 from craton.methods.spectral_element.mesh.subdomain import number_by_medium, select_elements
 from craton.model.mesh import numbering
+from craton.model.mesh.locate import Located
 
 ELSEWHERE = -2  # in place of an element: another rank has the position
 NOWHERE = 1 << 62  # above twice any number of an element
@@ -45,16 +46,16 @@ def assign_owners(scenario, prepared, fluid, team):
     """Return the rank of each element, (ne,): that of its slice, or as rank 0 partitions the mesh."""
     if team.size == 1 or prepared.owner is not None:
         return np.zeros(prepared.mesh.size, np.int32) if team.size == 1 else prepared.owner
-    return team.every(
-        lambda: partition(weigh_elements(scenario, prepared.mesh, fluid), team.size) if team.rank == 0 else None
-    )[0]
+    mesh = prepared.mesh
+    return team.every(lambda: partition(weigh_elements(scenario, mesh, fluid), team.size) if team.rank == 0 else None)[
+        0
+    ]
 
 
 def weigh_elements(scenario, mesh, fluid):
     """Return the `ElementWeights` of a whole mesh."""
-    return ElementWeights(
-        mesh.corners, mesh.centroids(), fluid, costs(scenario, fluid), scenario.run.degree, scenario.run.partition
-    )
+    run, cost = scenario.run, costs(scenario, fluid)
+    return ElementWeights(mesh.corners, mesh.centroids(), fluid, cost, run.degree, run.partition)
 
 
 def partition(weights, ranks):
@@ -167,10 +168,7 @@ def combine_statistics(subdomain, local):
     local : mesh_statistics.MeshStatistics
         Statistics of this rank; the masses are changed in place.
     """
-    mass = tuple(
-        copy_lowest_rank_values(subdomain.shared[medium], values)
-        for medium, values in zip(("solid", "fluid"), local.mass)
-    )
+    mass = tuple(map(copy_lowest_rank_values, subdomain.shared.values(), local.mass))
     by_rank = subdomain.team.every(lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss))
     speeds, smallest, losses, bulk = zip(*by_rank)
     extremes = {
@@ -246,9 +244,7 @@ def described(d):
     craton.core.subdomain.Subdomain
     """
     team, shared = d.subdomain.team, {}
-    counted = sum(
-        count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts)
-    )
+    counted = sum(d.subdomain.counts) - sum(len(sharing.elsewhere) for sharing in d.subdomain.shared.values())
     for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
             shared[rank] = shared.get(rank, 0) + len(numbers)
@@ -265,28 +261,22 @@ def described(d):
 
 def add_totals(partition, totals):
     """Return the `Totals` over the plans of all ranks."""
-    grids, points = ([of_rank.grid for of_rank in totals], sum(subdomain.points for subdomain in partition))
-    grid = replace(
-        grids[0],
-        elements=sum(grid.elements for grid in grids),
-        size=points,
-        shortest=min(grid.shortest for grid in grids),
-        longest=max(grid.longest for grid in grids),
-    )
-    traffic = {}
-    for name, nbytes in (item for of_rank in totals for item in of_rank.traffic.items()):
-        traffic[name] = traffic.get(name, 0) + nbytes
-    return Totals(
-        grid, points, traffic, sum(of_rank.state_bytes for of_rank in totals), sum(of_rank.nbytes for of_rank in totals)
-    )
+    grids, points, traffic = [of_rank.grid for of_rank in totals], sum(one.points for one in partition), {}
+    shortest, longest = min(grid.shortest for grid in grids), max(grid.longest for grid in grids)
+    elements = sum(grid.elements for grid in grids)
+    grid = replace(grids[0], elements=elements, size=points, shortest=shortest, longest=longest)
+    for of_rank in totals:
+        for name, nbytes in of_rank.traffic.items():
+            traffic[name] = traffic.get(name, 0) + nbytes
+    state_bytes, nbytes = (sum(getattr(one, name) for one in totals) for name in ("state_bytes", "nbytes"))
+    return Totals(grid, points, traffic, state_bytes, nbytes)
 
 
 def refuse_mesh(scenario, team):
     """Refuse to write the mesh as a file on several ranks."""
     if team.size > 1 and scenario.output.mesh:
-        raise ScenarioError(
-            [Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")]
-        )
+        words, remedy = "several ranks do not write the mesh yet", "run on one rank, or leave it out"
+        raise ScenarioError([Problem("output.mesh", words, remedy)])
 
 
 def elements_holding(places, located, xyz, team):
@@ -321,8 +311,7 @@ def elements_holding(places, located, xyz, team):
     unheld = np.flatnonzero((total.sum(axis=1) == 0) & (located.element >= 0))
     which = np.concatenate([which[preferred], unheld])
     order = np.argsort(which, kind="stable")
-    columns = (
-        np.concatenate([getattr(holding.some(preferred), name), getattr(located.some(unheld), name)])[order]
-        for name in ("element", "local", "nearest", "distance")
-    )
-    return (which[order], type(holding)(*columns), np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1))
+    both = holding.some(preferred), located.some(unheld)
+    names = ("element", "local", "nearest", "distance")
+    columns = (np.concatenate([getattr(one, name) for one in both])[order] for name in names)
+    return which[order], Located(*columns), np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1)

@@ -8,7 +8,6 @@ elsewhere, on curved elements and at interfaces, the elements that hold the mome
 """
 
 import itertools
-import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -178,14 +177,12 @@ def samples(d, xyz):
             boxes = [box for of_rank in nearby_by_rank for box in of_rank[n]]
             parts = None if home is None else moment_samples(home, boxes, xyz[n], d.element.degree)
             shared[n] = parts is not None
-            rows += [
-                (n, box.local_number, local, weight) for box, local, weight in parts or () if box.rank == team.rank
-            ]
-    numbers, elements, local, weights = zip((0, 0, np.empty((0, 3)), np.empty(0)), *rows)
-    counts = [len(weight) for weight in weights]
-    which, element = np.repeat(numbers, counts), np.repeat(elements, counts)
-    located = Located(element, np.concatenate(local), element, np.zeros(len(element)))
-    return shared, which, located, np.concatenate(weights)
+            rows += [(n, box.local_number, *samples) for box, *samples in parts or () if box.rank == team.rank]
+    numbers = np.array([row[:2] for row in rows], int).reshape(-1, 2)
+    which, element = np.repeat(numbers, np.array([len(weight) for *_, weight in rows], int), axis=0).T
+    local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])
+    weights = np.concatenate([np.empty(0), *(weight for *_, weight in rows)])
+    return shared, which, Located(element, local, element, np.zeros(len(element))), weights
 
 
 def nearest_homes(d, xyz):
@@ -239,11 +236,9 @@ def moment_samples(home, boxes, position, degree):
             [(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)
         ]
         if all(parts):
-            # x varies fastest
-            points_of_box = [places[::-1] for places in itertools.product(*parts[::-1])]
-            local = np.array([[place for place, _ in three] for three in points_of_box])
-            weight = np.array([math.prod(factor for _, factor in three) for three in points_of_box])
-            samples.append((lattice[side], local, weight))
+            z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
+            columns = np.array([np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))])
+            samples.append((lattice[side], columns[:, :, 0].T, np.prod(columns[:, :, 1], axis=0)))
     return samples
 
 

@@ -21,6 +21,13 @@ ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4
 PLATE = 2.0  # `guiding` between two faces that reflect
 
 
+def damping(vp, reflection, width):
+    """Return d of a matched layer at its outer edge, 1/s, for a P wave (m/s), a reflection and a width, m: -3 vp ln(R) / (2 L)
+    (Collino & Tsogka 2001).
+    """
+    return -3 * vp * np.log(reflection) / (2 * width)
+
+
 def guiding(vp, vs):
     """How well a medium between absorbing faces guides waves, 0 (not at all) to 1: by how much vp
     or vs varies.

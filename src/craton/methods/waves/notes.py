@@ -1,10 +1,11 @@
-"""Rows of `craton plan` that all wave methods share: sources, receivers, steps, memory, phases."""
+"""Sections and rows (label, text) of `craton plan` that all wave methods share: sources, receivers, steps, memory, phases."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from craton.core.plan import RECORD_IN_MEMORY
+from craton.methods.waves.coupling.recorded import notes as injected
 from craton.survey import geography
 from craton.survey import sources as survey_sources
 from craton.text import first_of
@@ -16,74 +17,75 @@ SHOWN = 1 << 19  # bytes; less is not listed
 LIBRARIES = 160 << 20
 
 
-def sources_of(sources, domain, incident=()):
-    """Each source with its position, mechanism and wavelet; where the domain has a place on Earth,
-    with longitude and latitude, and the mechanism in true east, north and up.
+def shared(plan, setup, source_in_fluid=None, in_fluid=None):
+    """Return the sections on sources, receivers, memory and phases of a step, as all methods have them.
+
+    Parameters
+    ----------
+    plan : Plan
+    setup : craton.methods.waves.problem.Setup
+    source_in_fluid, in_fluid : callable, optional
+        Where fluid and solid meet: whether a point source is in the fluid, and which positions (n, 3), m, are.
     """
-    earth = geography.local_of(domain)
-    if earth is not None and not domain.planar:
-        sources = [_true(source, earth) for source in sources]
-    rows = [(s.name, survey_sources.describe(s, earth).removeprefix(f"{s.name} ")) for s in sources]
+    waveforms = setup.scenario.output.waveforms
+    sources = sources_of(setup.sources, setup.scenario.domain, setup.incident, source_in_fluid)
+    media = media_of(plan.receivers, in_fluid) if in_fluid and len(plan.receivers) else []
+    return {
+        "Sources": [*sources, *injected(plan, setup.incident)],
+        "Receivers": [*receivers(plan, waveforms), *media],
+        "Memory": memory(plan),
+        "Phases of a step": phases(plan),
+    }
+
+
+def sources_of(sources, domain, incident, in_fluid=None):
+    """Each source with its position, mechanism, wavelet and, with `in_fluid`, medium; where the domain
+    has a place on Earth, with longitude and latitude, and the mechanism in true east, north and up.
+    """
+    rows, earth = [], geography.local_of(domain)
+    for source in sources:
+        text = survey_sources.describe(source, earth)
+        if isinstance(source, survey_sources.PointSource):
+            if earth is not None and not domain.planar:
+                text = survey_sources.describe(turned(source, earth.axes(source.points)[0]), earth)
+            if in_fluid:
+                text += f", in the {'fluid' if in_fluid(source) else 'solid'}"
+        rows.append((source.name, text.removeprefix(f"{source.name} ")))
     return rows or [("none", "the wavefield stays at rest")] * (not incident)
 
 
-def with_media(rows, sources, in_fluid):
-    """Return rows of sources, each point source with the medium in which it lies.
-
-    Parameters
-    ----------
-    rows : list of (str, str)
-    sources : list of PointSource, FiniteFault, Catalogue or PlaneWave
-    in_fluid : callable
-        Of a point source: whether it lies in the fluid.
-    """
-    return [
-        (name, f"{text}, in the {'fluid' if in_fluid(s) else 'solid'}")
-        if isinstance(s, survey_sources.PointSource)
-        else (name, text)
-        for (name, text), s in zip(rows, sources)
-    ]
+def turned(source, axes):
+    """Return a point source with its mechanism along other axes, the columns of (3, 3)."""
+    if source.moment is not None:
+        return replace(source, moment=axes.T @ source.moment @ axes)
+    return replace(source, force=axes.T @ source.force)
 
 
-def media(names, in_fluid):
-    """Return the row that says which receivers lie in a fluid and which in a solid: list.
-
-    Parameters
-    ----------
-    names : sequence of str
-    in_fluid : sequence of bool
-    """
-    sides = {
-        medium: [name for name, fluid in zip(names, in_fluid) if fluid == (medium == "fluid")]
-        for medium in ("fluid", "solid")
-    }
-    words = [f"{len(some):,} in the {side}: {first_of(some)}" for side, some in sides.items() if some]
-    return [("medium", "; ".join(words))] if words else []
-
-
-def _true(source, earth):
-    """Return a point source with its mechanism in true east, north and up; others as they are."""
-    if not isinstance(source, survey_sources.PointSource):
-        return source
-    axes = earth.axes(np.array([source.xyz]))[0]
-    moment = None if source.moment is None else axes.T @ source.moment @ axes
-    return replace(source, moment=moment, force=None if moment is not None else axes.T @ source.force)
+def media_of(receivers, in_fluid):
+    """Return the row that says which receivers lie in a fluid and which in a solid: list."""
+    names, fluid = np.array(receivers.names), np.asarray(in_fluid(receivers.xyz), bool)
+    sides = (("fluid", names[fluid].tolist()), ("solid", names[~fluid].tolist()))
+    return [("medium", "; ".join(f"{len(some):,} in the {side}: {first_of(some)}" for side, some in sides if some))]
 
 
 def receivers(plan, waveforms):
     """Return number of receivers and channels, where the first of them are on Earth, which of files
     are left out, and what maps of peaks lack.
     """
-    skipped = [("skipped", text) for text in plan.receivers.skipped]
-    return _counts(plan, waveforms) + _on_earth(plan.receivers) + skipped + _peaks(plan)
-
-
-def _peaks(plan):
-    """Return what maps of peaks lack beside seismograms that are corrected."""
-    if not (plan.peaks and plan.extra):
-        return []
-    names = ", ".join(series.name for series in plan.peaks)
-    return [(f"peaks {names}", "of each step, without the time-dispersion correction")]
+    fibres = plan.receivers.fibres
+    fibre_channels = len(fibres) if fibres is not None else 0
+    channels = len(plan.channels) - fibre_channels
+    rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(waveforms)}")]
+    if "origin_time" in plan.receivers.event:
+        rows.append(("origin time", f"{plan.receivers.event['origin_time']} UTC, t = 0"))
+    if fibre_channels:
+        rows.append(("fibres", f"{fibre_channels} channels of axial strain rate"))
+    rows += _on_earth(plan.receivers)
+    rows += [("skipped", text) for text in plan.receivers.skipped]
+    if plan.peaks and plan.extra:
+        names = ", ".join(series.name for series in plan.peaks)
+        rows.append((f"peaks {names}", "of each step, without the time-dispersion correction"))
+    return rows
 
 
 def _on_earth(receivers):
@@ -105,15 +107,10 @@ def _on_earth(receivers):
     return rows + ([("...", f"and {more} more")] if more > 0 else [])
 
 
-def _counts(plan, waveforms):
-    """Return number of receivers and channels, and the date of t = 0 where it is known."""
-    fibres = plan.receivers.fibres
-    fibre_channels = len(fibres) if fibres is not None else 0
-    channels = len(plan.channels) - fibre_channels
-    rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(waveforms)}")]
-    if "origin_time" in plan.receivers.event:
-        rows.append(("origin time", f"{plan.receivers.event['origin_time']} UTC, t = 0"))
-    return rows + ([("fibres", f"{fibre_channels} channels of axial strain rate")] if fibre_channels else [])
+def time(d, limit, *limited_by):
+    """Return the step against its stability limit, s, and the number of steps; rows between the two say what limits it."""
+    step = f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"
+    return [("step", step), *limited_by, ("steps", steps(d))]
 
 
 def steps(d):
@@ -124,68 +121,45 @@ def steps(d):
     return f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{padding}"
 
 
+def speeds(extremes):
+    """Return the row of speeds and density from their least and greatest values by name."""
+    ranges = ("{} {:,.0f} .. {:,.0f}".format(name, *extremes[name]) for name in ("vp", "vs", "rho"))
+    return "model", "  ".join(ranges) + "  (m/s, kg/m3)"
+
+
+def highest(sources):
+    """Return the highest f95 of the sources, Hz; 0 without sources."""
+    return max((source.wavelet.f95 for source in sources), default=0)
+
+
 def memory(plan):
-    """Bytes by kind of array, in total, and per grid point."""
-    rows = [(kind, f"{size / 2**20:,.1f} MiB") for kind, size in plan.bytes_by_kind.items()]
-    per_point = plan.nbytes / plan.points
-    numbers = per_point / np.dtype(plan.precision).itemsize
-    return [
-        *rows,
-        (
-            "total",
-            f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.1f} bytes per grid point ({numbers:.1f} {plan.precision})",
-        ),
-        *plan_on_host(plan),
-        *record_on_host(plan),
-        *snapshots_on_host(plan),
-        *recordings_on_disk(plan),
-        *process(plan),
-    ]
-
-
-def recordings_on_disk(plan):
-    """Return places and bytes of the recordings for other runs."""
-    return [
-        (
-            f"recording {one.name}",
-            f"{one.places:,} places x {one.steps:,} steps: {one.nbytes / 2**20:,.1f} MiB on disk before compression",
-        )
-        for one in plan.recordings
-    ]
-
-
-def plan_on_host(plan):
-    """Return memory of the values that the plan itself holds."""
-    held = plan.held_memory
-    return [("plan on the host", f"{held / 2**20:,.1f} MiB")] if held > SHOWN else []
-
-
-def process(plan):
-    """Return memory that making the plan takes, where that is not little, and that of the process
-    of a run on a CPU, as the system counts it.
+    """Bytes by kind of array, in total, and per grid point; on the host and on disk, where they are not few; of a process on a CPU,
+    as the system counts it.
     """
-    total = plan.host_memory[0] + LIBRARIES
-    libraries = f"{LIBRARIES / 2**20:,.0f} MiB of them Python and its libraries"
-    row = ("process on a CPU", f"about {total / 2**20:,.0f} MiB at most, some {libraries}")
-    if plan.planning < SHOWN:
-        return [row]
-    return [("making this plan", f"{plan.planning / 2**20:,.1f} MiB at most"), row]
+    per_point = plan.nbytes / plan.points
+    numbers = f"{per_point / np.dtype(plan.precision).itemsize:.1f} {plan.precision}"
+    rows = [(kind, mebibytes(size)) for kind, size in plan.bytes_by_kind.items()]
+    rows.append(("total", f"{mebibytes(plan.nbytes)}, {per_point:.1f} bytes per grid point ({numbers})"))
+    if plan.held_memory > SHOWN:
+        rows.append(("plan on the host", mebibytes(plan.held_memory)))
+    if plan.record_bytes:
+        where = " in a file of OUT" if plan.record_bytes > RECORD_IN_MEMORY else ""
+        samples = f"{mebibytes(plan.record_bytes)} of samples{where}"
+        rows.append(("record on the host", f"{mebibytes(plan.record_memory)} at most; {samples}"))
+    if plan.snapshots:
+        rows.append(("snapshots on the host", f"{mebibytes(plan.snapshot_memory)} at most"))
+    for one in plan.recordings:
+        words = f"{one.places:,} places x {one.steps:,} steps: {mebibytes(one.nbytes)} on disk before compression"
+        rows.append((f"recording {one.name}", words))
+    if plan.planning >= SHOWN:
+        rows.append(("making this plan", f"{mebibytes(plan.planning)} at most"))
+    total, libraries = plan.host_memory[0] + LIBRARIES, f"{mebibytes(LIBRARIES, 0)} of them Python and its libraries"
+    return [*rows, ("process on a CPU", f"about {mebibytes(total, 0)} at most, some {libraries}")]
 
 
-def snapshots_on_host(plan):
-    """Return memory of the frames of snapshots that wait for the disk."""
-    if not plan.snapshots:
-        return []
-    return [("snapshots on the host", f"{plan.snapshot_memory / 2**20:,.1f} MiB at most")]
-
-
-def record_on_host(plan):
-    """Return memory of the samples of all steps on the host, and the file in which large ones wait."""
-    if not plan.record_bytes:
-        return []
-    samples = f"{plan.record_bytes / 2**20:,.1f} MiB of samples"
-    where = " in a file of OUT" if plan.record_bytes > RECORD_IN_MEMORY else ""
-    return [("record on the host", f"{plan.record_memory / 2**20:,.1f} MiB at most; {samples}{where}")]
+def mebibytes(size, digits=1):
+    """Return bytes in words."""
+    return f"{size / 2**20:,.{digits}f} MiB"
 
 
 def phases(plan):

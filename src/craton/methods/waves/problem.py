@@ -1,19 +1,22 @@
-"""The one build sequence of waves: a scenario becomes a discretised problem, then a plan, whatever the method.
+"""The one build sequence of waves: a scenario becomes a discretised problem, then a plan, whatever the method; when a run starts,
+how long its step is, how much of the record stays on the machine.
 
 The scenario stops here: a `Space` and the tables of sources, receivers and pictures are numbers.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from craton import memory
 from craton.core.plan import Plan
-from craton.errors import Problem, refuse_all
-from craton.methods.waves import peaks, pictures, receivers, sources, timing
+from craton.errors import Problem, ResourceError, ScenarioError, refuse_all
+from craton.methods.protocol import Reuse
+from craton.methods.waves import peaks, pictures, receivers, sources
 from craton.methods.waves.coupling import boxes, recorded
 from craton.methods.waves.greens import Volume
-from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.space import Space
 from craton.survey import channels as survey_channels
 from craton.survey import leapfrog, silence, source_files
@@ -24,9 +27,17 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.receivers import located
 from craton.survey.shots import refusal
+from craton.text import number
 
 # a run has diverged beyond this multiple of the largest value that all sources together could give to one cell or element
 DIVERGED = 1e3
+MOST_STEPS = 2**31 - 1  # kernels count steps in 32 bits
+SERIES_BYTES = 3 * 8  # of a step of one column: its values, and those for the leapfrog in two precisions
+WORK_BYTES = 128  # of a step, for the transforms of a block of columns (measured: 104)
+FEW_BYTES = 1 << 24  # that every computer has; to ask what is free takes longer than a small series
+COURANT = 0.95  # of the stability limit, where the scenario names no step
+SLOTS = 200  # steps that the record holds on the machine
+RECORD_BYTES = 1 << 28  # of the record on the machine, at most
 
 
 class Domain(Protocol):
@@ -132,7 +143,7 @@ def assemble(setup: Setup, reuse: Reuse, more=({}, {})) -> Plan:
     incident_arrays, of_incident, peak = boxes.injections(sides, setup.incident)
     band = recorded.band_with(band, setup.sources, setup.incident)
     recordings, ring_arrays, ringing = boxes.recordings(sides, scenario.recording, band)
-    slots = timing.slots(d.steps, len(setup.channels))
+    slots = record_slots(d.steps, len(setup.channels))
     channels, gathering, record_arrays, record = reuse.get(
         "recording",
         lambda: receivers.recording(space, setup.channels, setup.receivers, slots, d.precision),
@@ -185,6 +196,9 @@ def divergence_limit(space, sources, peak):
     return float(DIVERGED * scale * total) if total > 0 else np.inf
 
 
+# --- steps ----------------------------------------------------------------------------------------
+
+
 def times(scenario, sources, limit, where):
     """Return step, start and number of steps of a run, with those that pad its end, and their number.
 
@@ -203,10 +217,10 @@ def times(scenario, sources, limit, where):
         The step of the scenario is unstable, or there are too many.
     """
     refuse_all(step_problems(scenario, limit, where))
-    dt = timing.time_step(scenario, limit)
-    start = timing.start_time(scenario, sources, dt)
-    steps = timing.step_count(scenario, start, dt)
-    timing.refuse_series(steps, len(sources))
+    dt = time_step(scenario, limit)
+    start = start_time(scenario, sources, dt)
+    steps = step_count(scenario, start, dt)
+    refuse_series(steps, len(sources))
     extra = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
     return {"dt": dt, "start": start, "steps": steps + extra, "extra": extra}
 
@@ -217,5 +231,79 @@ def step_problems(scenario, limit, where):
     if step is None or step <= limit:
         return []
     words = f"step = {step:g} s is unstable: the stability limit on this {where} and model is {limit:.4g} s"
-    remedy = f"use at most {limit:.4g} s, or leave step out to use {timing.time_step_for(limit):.4g} s"
+    remedy = f"use at most {limit:.4g} s, or leave step out to use {time_step_for(limit):.4g} s"
     return [Problem("time.step", words, remedy)]
+
+
+def time_step(scenario, limit):
+    """Return the scenario's step, s, or the one that the stability limit suggests.
+
+    Raises
+    ------
+    ScenarioError
+        Waveforms are to be sampled more often.
+    """
+    step, sampling = scenario.time.step or time_step_for(limit), scenario.output.sampling
+    if sampling is not None and sampling < step * (1 - 1e-9):
+        words = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
+        remedy = f"leave sampling out to store every step, or give at least {number(step)}"
+        raise ScenarioError([Problem("output.sampling", words, remedy)])
+    return step
+
+
+def time_step_for(limit):
+    """95 % of the stability limit, in whole microseconds where these are fine enough."""
+    chosen = COURANT * limit
+    return math.floor(chosen * 1e6) / 1e6 if chosen > 1e-4 else chosen
+
+
+def start_time(scenario, sources, dt):
+    """time.start, else where every wavelet without a delay of its own begins, a whole number of
+    steps before t = 0.
+    """
+    if scenario.time.start is not None:
+        return scenario.time.start
+    return -math.ceil(-survey_sources.start_time(scenario, sources) / dt - 1e-9) * dt
+
+
+def step_count(scenario, start, dt):
+    """Return steps from the start to the duration.
+
+    Raises
+    ------
+    ScenarioError
+        There are more than `MOST_STEPS`.
+    """
+    count = (scenario.time.duration - start) / dt
+    if not count <= MOST_STEPS:
+        words = f"{count:.4g} steps of {dt:.6g} s are more than the {MOST_STEPS:,} that are counted"
+        raise ScenarioError([Problem("time.duration", words, "shorten the run, or split it")])
+    return math.ceil(count - 1e-6)
+
+
+def refuse_series(steps, columns):
+    """Refuse source time functions that do not fit into memory while they are made.
+
+    Parameters
+    ----------
+    steps, columns : int
+
+    Raises
+    ------
+    ResourceError
+    """
+    needed = SERIES_BYTES * steps * columns + WORK_BYTES * steps
+    if not columns or needed < FEW_BYTES:
+        return
+    free = memory.available()
+    if free is not None and needed > free:
+        raise ResourceError(
+            f"the series of {columns:,} source{'s' * (columns > 1)} over {steps:,} steps take "
+            f"{needed / 2**30:,.1f} GiB while they are made, of {free / 2**30:,.1f} GiB that are "
+            "free\n    -> shorten time.duration, or use fewer sources or larger steps"
+        )
+
+
+def record_slots(steps, channels):
+    """Return steps that the record of some channels holds before it is drained."""
+    return max(1, min(SLOTS, steps, RECORD_BYTES // max(8 * channels, 1)))

@@ -17,8 +17,8 @@ from craton.conventions import TENSOR_AXES
 from craton.core.deferred import Deferred
 from craton.core.plan import Array, Launch
 from craton.errors import ResourceError
+from craton.methods.protocol import Reuse
 from craton.methods.waves import tables
-from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.tables import MOST_ROWS, injection, of_values, table_of
 from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue

@@ -14,33 +14,24 @@ from craton.errors import ResourceError
 SHORT = 64  # points of a sum up to which those of many are copied together
 LATER = 1 << 22  # rows above which they are made when a run begins
 MOST_ROWS = 2**31 - 1
-FILE = KERNELS / "points.h"
 PARAMS = Struct("PointParams", (("columns", "i32"), ("slots", "i32")))
 TYPES = (
-    ("target", "i64"),
-    ("source", "i64"),
-    ("first", "i32"),
-    ("column", "i32"),
-    ("begin", "i32"),
-    ("at", "i64"),
-    ("step", "i32"),
+    *((name, "i64") for name in ("target", "source")),
+    *((name, "i32") for name in ("first", "column", "begin")),
+    *(("at", "i64"), ("step", "i32")),
 )
-
 TABLE = ("target", "first", "column", "weight", "series", "step")
 
-INJECT = Operator("inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False)
-SAMPLE = Operator(
-    "sample",
-    FILE,
-    ("ring",),
-    ("state", "source", "first", "weight", "step"),
-    PARAMS,
-    types=(*TYPES, ("state", "field")),
-    pointwise=False,
-)
-WINDOW = Operator("window", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
-HOLD = Operator("hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
-ADVANCE = Operator("advance", FILE, ("step",), (), PARAMS, types=TYPES, pointwise=False)
+
+def _operator(name, writes, reads, *types):
+    """Return an operator of points.h."""
+    return Operator(name, KERNELS / "points.h", (writes,), reads, PARAMS, types=(*TYPES, *types), pointwise=False)
+
+
+INJECT = _operator("inject", "state", TABLE, ("state", "force"))
+SAMPLE = _operator("sample", "ring", ("state", "source", "first", "weight", "step"), ("state", "field"))
+WINDOW, HOLD = (_operator(name, "now", ("begin", "at", "series", "step")) for name in ("window", "hold"))
+ADVANCE = _operator("advance", "step", ())
 
 
 def table_of(index, weight, column):

@@ -60,7 +60,7 @@ class WaveMethod:
 
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the part of a plan that a rank owns."""
-        from craton.methods.waves.ranks.ranks import plan_of_rank
+        from craton.methods.waves.ranks import plan_of_rank
 
         return plan_of_rank(plan, rank, ranks, scenario.run.grid)
 

@@ -12,7 +12,6 @@ from craton import memory
 from craton.conventions import FACES
 from craton.core.partition import split
 from craton.errors import Problem, ResourceError, refuse_all
-from craton.methods.finite_difference import ranks, sides
 from craton.methods.finite_difference.adjoint import (
     dependences,
     increments,
@@ -23,12 +22,12 @@ from craton.methods.finite_difference.adjoint import (
     transverse,
 )
 from craton.methods.finite_difference.build import GridDomain
-from craton.methods.finite_difference.equations import laminate, material, relaxing, scheme, vti
+from craton.methods.finite_difference.equations import acoustic, half_steps, laminate, material, relaxing, scheme, vti
 from craton.methods.finite_difference.space import GridSpace
+from craton.methods.protocol import Reuse
 from craton.methods.waves import adjoint, sources
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
-from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.sources import AXES, PARTS
 from craton.methods.waves.tables import sampling, stacked_rows
 from craton.model.media import earth
@@ -152,7 +151,7 @@ class Linearised(adjoint.LinearisedScenario):
             The grid is too small for so many.
         """
         plain, align = self.at(self.cells).plain, reversal.EDGE if bits == 16 else 1
-        weights = ranks.gradient_weights(self.d, plain.weights, align)
+        weights = half_steps.gradient_weights(self.d, plain.weights, align)
         return tuple(split(replace(plain, weights=weights), count, self.scenario.run.grid))
 
     def traffic(self, kind, every, by_parameters=False):
@@ -468,7 +467,7 @@ class State(adjoint.LinearisedState):
         rows, count = [], PARTS[kind] + AXES  # to both sides along each axis
         for source in self.problem.of_kind(kind):
             # on its side of a contact
-            sides_of = [kind == "moment" and sides.isotropic(self.d, source.moment)] * count
+            sides_of = [kind == "moment" and not acoustic.has_shear(source.moment, self.d.planar)] * count
             around = self.d.grid.spacing, holds, axes
             rows += adjoint.unit_rows(GridSpace(self.d), source, kind, *around, fluid_first=sides_of)
         return rows

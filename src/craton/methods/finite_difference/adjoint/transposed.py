@@ -20,7 +20,6 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.plan import Array, Launch, Phase, StepPlan
-from craton.methods.finite_difference import ranks
 from craton.methods.finite_difference.adjoint import increments
 from craton.methods.finite_difference.equations import (
     boundaries,
@@ -97,7 +96,7 @@ def phase_of(d, name, launches, exchanged, renamed=None):
     renamed : callable, optional
         Name of a second field of each that is exchanged, by that of the first.
     """
-    halos = ranks.halos(d, exchanged[name]) if name in exchanged else ()
+    halos = half_steps.halos(d, exchanged[name]) if name in exchanged else ()
     if renamed:
         halos += tuple(replace(halo, field=renamed(halo.field)) for halo in halos)
     # a layer differences what it has remembered: its points are not to be divided

@@ -63,19 +63,11 @@ def source_problems(scenario, sources):
     """Return sources that move nothing where domain.waves = "acoustic" is wanted."""
     if scenario.domain.waves != "acoustic":
         return []
-    planar, moments = (
-        scenario.domain.planar,
-        [s for s in sources if s.moment is not None or isinstance(s, FiniteFault | Catalogue)],
-    )
-    silent = [s.name for s in moments if isinstance(s, FiniteFault | Catalogue) or not isotropic(s.moment, planar)]
-    return [
-        Problem(
-            "domain.waves",
-            f"{name}: a moment without an isotropic part moves nothing in acoustic waves",
-            f"make it an explosion, or {INSTEAD}: a fluid then goes through the elastic scheme",
-        )
-        for name in silent
-    ]
+    planar = scenario.domain.planar
+    silent = [s.name for s in sources if slips(s) or (s.moment is not None and not isotropic(s.moment, planar))]
+    words = "{}: a moment without an isotropic part moves nothing in acoustic waves"
+    remedy = f"make it an explosion, or {INSTEAD}: a fluid then goes through the elastic scheme"
+    return [Problem("domain.waves", words.format(name), remedy) for name in silent]
 
 
 def warnings(d, sources):
@@ -93,12 +85,20 @@ def isotropic(moment, planar):
     return mean if abs(mean) > SHEAR * np.abs(moment).max() else 0.0
 
 
+def slips(source):
+    """Return True for a fault or a catalogue of earthquakes."""
+    return isinstance(source, FiniteFault | Catalogue)
+
+
 def sheared(source, planar):
     """Return True where a source's moment is more than isotropic, of the components that act."""
-    if source.moment is None or isinstance(source, FiniteFault | Catalogue):
-        return isinstance(source, FiniteFault | Catalogue)
+    return slips(source) or (source.moment is not None and has_shear(source.moment, planar))
+
+
+def has_shear(moment, planar):
+    """Return True for a moment tensor that is more than isotropic, in the (x, z) plane in that plane."""
     axes = [0, 2] if planar else [0, 1, 2]
-    moment = source.moment[np.ix_(axes, axes)]
+    moment = moment[np.ix_(axes, axes)]
     return bool(np.abs(moment - np.eye(len(axes)) * np.diag(moment).mean()).max() > SHEAR * np.abs(moment).max())
 
 

@@ -3,6 +3,8 @@
 A kind of boundary is one function that gives its arrays and its launches per phase.
 """
 
+from functools import partial
+
 import numpy as np
 
 from craton.core.grid import rounded
@@ -75,22 +77,17 @@ def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency, floor, s
     """Return a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch &
     Martin 2007, eqs 24-25).
 
-    d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to
+    d = d0 (depth/L)^2, see `guided.damping`; alpha falls linearly from pi f at the inner edge, to
     `floor` of it, but not below d / `stretch`.
     """
     ratio = np.clip(depth / thickness, 0, None)
     kappa = 1 + (options.kappa_max - 1) * ratio**2
-    d = strongest(thickness, spacing, vp, options) * ratio**2
+    d = guided.damping(vp, options.reflection, thickness * spacing) * ratio**2
     alpha = np.maximum(shift(ratio, frequency, floor), d / stretch)
     b = np.exp(-(d / kappa + alpha) * dt)
     inside = depth > 0
     a = np.where(inside, d * (b - 1) / np.where(inside, kappa * (d + kappa * alpha), 1), 0)
     return np.stack([a, np.where(inside, b, 0), 1 / kappa - 1])
-
-
-def strongest(thickness, spacing, vp, options):
-    """d at the outer edge, 1/s: -3 vp ln(R) / (2 L) (Collino & Tsogka 2001)."""
-    return -3 * vp * np.log(options.reflection) / (2 * thickness * spacing)
 
 
 def shift(ratio, frequency, floor=ALPHA_FLOOR):
@@ -121,8 +118,7 @@ def damping_strength(d):
 def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-rate dt) of g and alpha at `depth` points into the layer, (2, n): see damping.h."""
     ratio = np.clip(depth / thickness, 0, None)
-    fastest = d.layer_speeds.fastest
-    d0 = strongest(thickness, d.grid.spacing, fastest, d.boundaries.cpml)
+    d0 = guided.damping(d.layer_speeds.fastest, d.boundaries.cpml.reflection, thickness * d.grid.spacing)
     g = d0 * (damping_strength(d) * ratio ** guided.power(d.layer_ratio) + BACKWARD_DAMPING * d.backward * ratio**2)
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
     return -np.expm1(-d.dt * np.stack(rates))
@@ -148,9 +144,8 @@ def cpml(d):
         if not d.guiding:
             continue
         box, *depths = slab_depths(d, axis, side, thickness, undamped(d, thickness))
-        arrays[f"damping_{face}"] = profiled(
-            d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths]
-        )
+        profiles = [damping_profile(d, x, thickness, frequency) for x in depths]
+        arrays[f"damping_{face}"] = profiled(d, axis, box, profiles)
         arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
     return arrays, phases
@@ -185,9 +180,8 @@ def _cpml_velocity(d, axis, box, psi, profile):
 def _cpml_stress(d, axis, box, psi, profile):
     velocity, normal = cyclic(d, axis)
     names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile)
-    return Launch(
-        operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box))
-    )
+    op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free)
+    return Launch(op, names, box, relaxing.params(d, slab_params(d, box)))
 
 
 def _damping(d, axis, box, lowpass, profile):
@@ -204,10 +198,7 @@ def sponge(d):
         over = (along(axis, box),)
         arrays[face] = Array("boundary", factors.shape, d.precision, factors, over=over)
         for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
-            phases[phase] += [
-                Launch(operators.sponge(axis, len(some)), (*padded(some), face), box, slab_params(d, box))
-                for some in threes(fields)
-            ]
+            phases[phase] += in_threes(partial(operators.sponge, axis), fields, box, slab_params(d, box), face)
     return arrays, phases
 
 
@@ -228,14 +219,10 @@ def sponge_factors(d):
     return out
 
 
-def threes(fields):
-    """Fields in groups of three at most."""
-    return [fields[n : n + 3] for n in range(0, len(fields), 3)]
-
-
-def padded(fields):
-    """Names for the three fields of an operator."""
-    return (*fields, *[""] * (3 - len(fields)))
+def in_threes(make, fields, box, params, *more):
+    """Return launches of an operator that takes up to three fields, and `more` arrays."""
+    groups = [fields[n : n + 3] for n in range(0, len(fields), 3)]
+    return [Launch(make(len(some)), (*some, *[""] * (3 - len(some)), *more), box, params) for some in groups]
 
 
 def a1(d):
@@ -245,11 +232,9 @@ def a1(d):
         op, n = operators.a1(d.stencil, axis, side), d.grid.shape[2 - axis]
         inner = n - 1 - op.reach // 2 if side else op.reach // 2
         box = d.slab(axis, inner, inner + 1)
-        points = tuple(b - a for a, b in zip(box[::2], box[1::2]))
-        name = f"past_{'xyz'[axis]}{side}"
-        arrays[name] = Array(
-            "boundary", (len(d.velocity), op.reach + 1, *points), d.precision, over=(None, *slab_over(box))
-        )
+        name, past = f"past_{'xyz'[axis]}{side}", (len(d.velocity), op.reach + 1)
+        shape = *past, *(b - a for a, b in zip(box[::2], box[1::2]))
+        arrays[name] = Array("boundary", shape, d.precision, over=(None, *slab_over(box)))
         names = d.names(*operators.CYCLIC_VELOCITY[axis], name, "rho", "lam", "rmu")
         launches.append(Launch(op, names, box, slab_params(d, box)))
     return arrays, {"velocity_last": launches}
@@ -280,9 +265,7 @@ def periodic(d):
         shift = (n if side == 0 else -n) * stride[axis]
         params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
         for phase, fields in (("velocity_first", d.stress), ("stress_first", d.velocity)):
-            phases[phase] += [
-                Launch(operators.wrap(len(some)), padded(some), ghosts, params) for some in threes(fields)
-            ]
+            phases[phase] += in_threes(operators.wrap, fields, ghosts, params)
     return {}, phases
 
 

@@ -1,5 +1,5 @@
-"""Summation-by-parts closures of the staggered differences at a traction-free surface (tables,
-norms, spectral radius).
+"""Staggered differences at a traction-free surface: summation-by-parts closures (tables, norms,
+spectral radius), and stress imaging beside them.
 
 Setting, one axis x into the medium in units of the spacing: integer points x = 0, 1, 2, ... (x = 0
 on the surface; vx, vy, sxx, syy, szz, sxy) and half points x = 1/2, 3/2, ... (vz, sxz, syz; none at
@@ -35,6 +35,21 @@ adjoint between source and receiver:
                       -lam / (lam + 2 mu) F / h^2 more than their stored values;
     value:            vz(0) = sum surface vz + hp(0) lam / (lam + 2 mu) h (exx + eyy)(0), exx and
     eyy rates of strain.
+
+Stress imaging, of any order. Tractions are continued as odd functions through the surface
+(Levander 1988, Geophysics 53, 1425; Graves 1996, BSSA 86, 1091): szz(-x) = -szz(x) with szz(0) = 0,
+sxz(-x) = -sxz(x), the same for syz. Velocities have no such symmetry. Where their difference would
+reach above the surface, it is the centred one of the highest order that does not: order 2 in the
+first row, 4 in the second (Levander and Graves continue velocities upwards by the traction-free
+conditions of order 2 instead; Kristek, Moczo & Archuleta 2002, Stud. Geophys. Geod. 46, 355, take
+one-sided differences of order 4, which for stresses continued as odd functions have growing modes:
+tests/inverse/test_imaging.py). Lowered, all vertical differences that would reach above the surface are of
+order 2, those of stress too (as Michea & Komatitsch 2010, Geophys. J. Int. 182, 389, and others
+before them).
+
+No norm makes these operators skew-adjoint: energy and reciprocity hold to the order of accuracy,
+not to rounding, and stability is an observation (eigenvalues of half-spaces, long runs), not a
+theorem. Either way Rayleigh waves converge with order 2.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +57,10 @@ from functools import lru_cache
 
 import numpy as np
 
-_LONG = 200  # points of the grid on which the spectral radius is measured
+# points of the grid on which the spectral radius of a closure, and of imaging, is measured
+_LONG, _LONG_IMAGED = 200, 60
+# of imaging: q(0) = sum of these q at half points - q'(0) / 2, exact to degree 2
+_VALUE = np.array([7.0, 2.0, -1.0]) / 8
 
 
 @dataclass(frozen=True)
@@ -68,7 +86,7 @@ class Closure:
         Largest sqrt of an eigenvalue of -D1 D2s (and of the variant with szz(0) = 0, never larger)
         in units of 1/h.
     stress : pair of arrays or None
-        What `d1` and `d2` are for components of stress; None: the same (imaging.py has others).
+        What `d1` and `d2` are for components of stress; None: the same (stress imaging has others).
     """
 
     rows: int
@@ -140,15 +158,21 @@ def taylor(order):
     return (-1.0) ** (k + 1) * np.array(odd) / (2 * k - 1)
 
 
+def interior(order, half_points):
+    """Dense difference from integer to half points of a long grid without closure: `half_points` rows, one column more."""
+    out = np.zeros((half_points, half_points + 1))
+    for k, c in enumerate(taylor(order), 1):
+        out += c * (np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k))
+    return out
+
+
 def operators(order, half_points):
     """Dense (B, hm, hp) of a long grid: `half_points` rows, one column more, surface at the first
     column, cut off at the other end.
 
     D1 = B / hm[:, None] and D2s = -B.T / hp[:, None] wherever the interior stencil is whole.
     """
-    b, hm, hp = (np.zeros((half_points, half_points + 1)), np.ones(half_points), np.ones(half_points + 1))
-    for k, c in enumerate(taylor(order), 1):
-        b += c * (np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k))
+    b, hm, hp = interior(order, half_points), np.ones(half_points), np.ones(half_points + 1)
     denominator, *tables = _TABLES[order]
     m, p, block = (np.array(table, float) / denominator for table in tables)
     b[: m.size, : p.size], hm[: m.size], hp[: p.size] = block, m, p
@@ -170,3 +194,77 @@ def closure(order):
     for table in tables:
         table.flags.writeable = False
     return Closure(rows, cols, *tables, radius)
+
+
+# --- stress imaging -------------------------------------------------------------------------------
+
+
+def surface(kind, order):
+    """Rows below a free surface: ``"sbp"``, ``"imaging"`` or ``"imaging-2"``; beyond order 8 those
+    of order 8.
+    """
+    order = min(order, HIGHEST)
+    return closure(order) if kind == "sbp" else imaging(order, kind == "imaging-2")
+
+
+@lru_cache
+def imaging(order, lowered=False):
+    """Return the `Closure` of stress imaging; `lowered` to order 2 near the surface.
+
+    Its arrays are read-only.
+    """
+    reach = order // 2
+    rows = max(reach, len(_VALUE))
+    stress1, stress2, d1, d2 = (d[:rows, : rows + reach] for d in imaged(order, lowered, rows + reach))
+    hp = np.ones(rows)
+    hp[0] = 0.5
+    tables = (d1, d2, hp, np.ones(rows), np.pad(_VALUE, (0, rows - len(_VALUE))))
+    for table in (*tables, stress1, stress2):
+        table.flags.writeable = False
+    return Closure(rows, rows + reach, *tables, spectral_radius(order, lowered), (stress1, stress2))
+
+
+def imaged(order, lowered, half_points):
+    """Dense differences (integer -> half, half -> integer) of stress and the same two of velocity,
+    cut off at the other end.
+    """
+    reach, c = order // 2, taylor(order)
+    forward = interior(order, half_points)
+    backward = -forward.T
+    stress = [forward.copy(), backward.copy()]
+    velocity = [forward.copy(), backward.copy()]
+    # the row's lower neighbour: half point first + 1/2 has integer points up to it, and after it
+    for first in range(reach):
+        for above in range(first + 2, reach + 1):
+            stress[0][first, above - first - 1] += c[above - 1]
+        for above in range(first + 1, reach + 1):
+            stress[1][first, above - first - 1] += c[above - 1]
+    for row in range(reach - 1):
+        _centred(velocity[0], row, row + 1, 2 * (row + 1))
+        _centred(velocity[1], row + 1, row + 1, 2 * (row + 1))
+    if lowered:
+        for row in range(reach - 1):
+            for d in (stress, velocity):
+                _centred(d[0], row, row + 1, 2)
+                _centred(d[1], row + 1, row + 1, 2)
+        stress[1][0] = 2 * np.eye(half_points)[0]
+    return *stress, *velocity
+
+
+def _centred(d, row, after, order):
+    """Replace a row by the centred difference of an order between the columns `after` - 1 and
+    `after`.
+    """
+    d[row] = 0
+    for k, weight in enumerate(taylor(order)):
+        d[row, after + k], d[row, after - 1 - k] = weight, -weight
+
+
+def spectral_radius(order, lowered):
+    """Largest sqrt of an eigenvalue of the two products of a difference of velocity and one of
+    stress, not below the interior's.
+    """
+    stress1, stress2, d1, d2 = imaged(order, lowered, _LONG_IMAGED)
+    products = (d1 @ stress2, d2[1:] @ stress1[:, 1:])
+    largest = max(np.abs(np.linalg.eigvals(one)).max() for one in products)
+    return max(float(np.sqrt(largest)), 2 * float(np.abs(taylor(order)).sum()))

@@ -39,6 +39,7 @@ from craton.methods.finite_difference.equations import operators, relaxing
 from craton.methods.finite_difference.equations.boundaries import along, slab_params
 from craton.methods.finite_difference.equations.material import cells
 from craton.methods.finite_difference.equations.scheme import VELOCITY
+from craton.methods.protocol import remembered
 from craton.model.media.cells import in_order
 
 CHUNK = 16  # planes looked at a time
@@ -439,18 +440,16 @@ def along_axis(d, axis: int, ghosts: int) -> np.ndarray:
     """
     count = d.grid.shape[2 - axis]
     at = np.arange(-ghosts, count + ghosts)
-    if d.faces("periodic") and axis in {axis for axis, _ in d.faces("periodic")}:
+    if axis in {along for along, _ in d.faces("periodic")}:
         return at % count
     first, last = d.unstretched(axis)
     return np.clip(at, first, last - 1)
 
 
+@remembered
 def closures(d) -> Closures | None:
     """Return the `Closures` of a grid, None where nothing is to be added."""
-    if "closures" not in d.contacts:
-        crossing = d.partly_fluid and d.order > 2
-        d.contacts["closures"] = Search(d).closures() if crossing else None
-    return d.contacts["closures"]
+    return Search(d).closures() if d.partly_fluid and d.order > 2 else None
 
 
 def contact(d):

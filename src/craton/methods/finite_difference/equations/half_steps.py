@@ -1,18 +1,26 @@
 """Fields of the staggered grid in memory, and the launches of a step: two half steps and the record, with boundaries, sources and what
-crosses the sides of boxes at their places.
+crosses the sides of boxes at their places; what several ranks need to know of it: halos that each half step reads, and
+what planes of points cost.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from craton.core.plan import Array, Launch, Phase, StepPlan
-from craton.methods.finite_difference import ranks
+from craton.core.partition import GridWeights
+from craton.core.plan import Array, Halo, Launch, Phase, StepPlan
 from craton.methods.finite_difference.equations import contact, laminate, material, operators, relaxing, source_boxes
-from craton.methods.finite_difference.equations.boundaries import BOUNDARIES
-from craton.methods.waves.reuse import Reuse
+from craton.methods.finite_difference.equations.boundaries import BOUNDARIES, slab_depths
+from craton.methods.protocol import Reuse
 
 HALVES = "velocity", "stress"
+# Of a point on top of the plain step, in plain points: bench/results/fd_h200.json, 768^3, order 4,
+# float32.
+CPML = {0: 2.3, 1: 1.75, 2: 1.8}
+SURFACE = 1.9
+SPONGE = 0.6  # by its traffic: 18 of 30 reals
+# of a point on a cut, in plain points: packing, thin regions, what is not hidden
+COST_OF_HALO = {"z": 4.0, "y": 5.0, "x": 20.0}
 # where in a step the tables of sources act
 SOURCES = {"velocity": "velocity_begun", "stress": "stress_ended", "windows": "stress_first", "moments": "stress_last"}
 
@@ -77,23 +85,14 @@ def wavefield(d):
     """Return the state: all fields in one block, so that point tables need one index, and each
     field as a part of it.
     """
-    layout, dtype = d.layout, np.dtype(d.kept_as[0])
-    parts = {
-        "first": layout.first,
-        "part_of": "state",
-        "window": layout.window(),
-        "defined": defined(d),
-        "over": layout,
-    }
-    state = {
-        "state": Array(
-            "wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout
-        )
-    }
-    return state | {
+    layout, dtype, first = d.layout, np.dtype(d.kept_as[0]), d.layout.first
+    block = Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + first, over=layout)
+    parts = {"first": first, "part_of": "state", "window": layout.window(), "defined": defined(d), "over": layout}
+    fields = {
         name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts)
         for n, name in enumerate(d.fields)
     }
+    return {"state": block} | fields
 
 
 def defined(d):
@@ -119,12 +118,9 @@ def phase_of(d, name, steps, pieces):
     # layers add to memory variables what follows the step, and leave szz = 0 alone
     if d.relaxing and name == "stress":
         steps = [plain, *surface, *pieces.get(name, ())]
-    places = [
-        [f"{name}_{place}" for place in ends]
-        for ends in (("first", "before", "begun"), ("updated", "after", "last", "ended"))
-    ]
-    before, after = ([launch for place in ends for launch in pieces.get(place, ())] for ends in places)
-    return Phase(name, (*before, *steps, *after), ranks.halos(d, name))
+    ends = ("first", "before", "begun"), ("updated", "after", "last", "ended")
+    before, after = ([one for place in places for one in pieces.get(f"{name}_{place}", ())] for places in ends)
+    return Phase(name, (*before, *steps, *after), halos(d, name))
 
 
 def steps_of(d, name):
@@ -143,7 +139,73 @@ def steps_of(d, name):
     if full < empty:
         launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
     if d.free:
-        launches.append(
-            Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars)
-        )
+        at_surface, planes = operators.at_surface(op, d.closure, d.stencil), d.slab(2, top, d.grid.shape[0])
+        launches.append(Launch(at_surface, names, planes, scalars))
     return launches
+
+
+# --- what several ranks need to know --------------------------------------------------------------
+
+
+def halos(d, phase):
+    """Return what the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple
+    of Halo.
+
+    A difference is half-way between the points that it reads: of a field at half points along the
+    axis R before it and R - 1 behind, of one at integer points the other way round. Velocities are
+    differentiated along every axis, stresses along their own ones, the one stress of acoustic waves
+    along every axis.
+    """
+    found = []
+    for field in d.velocity if phase == "velocity" else d.stress:
+        for n, axis in enumerate("xyz"):
+            reach = len(d.stencil.axes[n])
+            if reach and (phase == "velocity" or d.acoustic or axis in field):
+                low, high = (reach, reach - 1) if d.half(field)[n] else (reach - 1, reach)
+                found.append(Halo(field, axis, low, high))
+    return tuple(found)
+
+
+def weights(d):
+    """Return the `GridWeights` by which the grid is divided among ranks."""
+    cost = {axis: np.ones(n) for axis, n in zip("zyx", d.shape)}
+    for kind, extra in (("cpml", CPML), ("sponge", dict.fromkeys(range(3), SPONGE))):
+        for axis, side in d.faces(kind):
+            box, *_ = slab_depths(d, axis, side, getattr(d.boundaries, kind).thickness)
+            cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
+    if d.free:
+        cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
+    least, periodic = (max(d.reach, 2), "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0))
+    return GridWeights(
+        cost,
+        COST_OF_HALO,
+        least,
+        d.surface_planes + d.reach if d.free else least,
+        periodic,
+        uncut="y" if d.planar else "",
+        # differences wider than halos
+        together=d.floor and (d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows),
+    )
+
+
+def gradient_weights(d, weights, align):
+    """Return the `GridWeights` by which steps of gradients are divided: a transposed CPML layer
+    differences what it remembered, and what is kept of the field beside a layer may share a scale,
+    so that no cut along its normal comes near it.
+
+    Parameters
+    ----------
+    d : Discretisation
+    weights : GridWeights
+        Of the plain steps.
+    align : int
+        Cuts lie at multiples of it.
+    """
+    ends = {}
+    for kind in ("cpml", "sponge"):
+        thickness = getattr(d.boundaries, kind).thickness
+        for axis, side in d.faces(kind):
+            planes = list(ends.get("xyz"[axis], (0, 0)))
+            planes[side] = thickness + side + d.reach
+            ends["xyz"[axis]] = tuple(planes)
+    return replace(weights, ends=ends, align=max(align, weights.align))

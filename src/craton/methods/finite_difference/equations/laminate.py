@@ -14,6 +14,7 @@ from craton.core.plan import Array, Launch
 from craton.core.subdomain import clip
 from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.boundaries import slab_depths, slab_params
+from craton.methods.protocol import remembered
 from craton.model.ground import terrain
 from craton.model.media import anomalies, cells, layered
 
@@ -50,6 +51,7 @@ def table(d):
     return {"laminate": Array("material", values.shape, d.precision, values, over=over)}
 
 
+@remembered
 def planes(d):
     """Return what `cut_planes` finds, of the planes to which it applies.
 
@@ -57,13 +59,9 @@ def planes(d):
     """
     if d.anisotropic:  # its cells have that average anyway
         return {}
-    if "planes" not in d.laminates:
-        d.laminates["planes"] = {
-            k: change
-            for k, change in cut_planes(d.model, d.grid).items()
-            if k in inner_planes(d) and k < lowest_air(d) and not beside_floor(d, k)
-        }
-    return d.laminates["planes"]
+    inner, air = inner_planes(d), lowest_air(d)
+    found = cut_planes(d.model, d.grid).items()
+    return {k: change for k, change in found if k in inner and k < air and not beside_floor(d, k)}
 
 
 def beside_floor(d, k):
@@ -79,13 +77,12 @@ def cut_planes(model, grid):
         return {}
     medium, (lower, upper) = layered.build(model), cells.edges(grid, "z")
     sliver, found = cells.SLIVER * grid.spacing, {}
-    for k in np.flatnonzero(
-        ((lower[:, None] + sliver < medium.breaks[1:]) & (medium.breaks[1:] < upper[:, None] - sliver)).any(axis=1)
-    ):
+    inside = (lower[:, None] + sliver < medium.breaks[1:]) & (medium.breaks[1:] < upper[:, None] - sliver)
+    for k in np.flatnonzero(inside.any(axis=1)):
         z, weights = cells.quadrature(lower[k], upper[k], medium.breaks, 1, medium.whole[2])
         values = medium.values(0, 0, z)
         _, kappa, mu = cells.mean(*values, weights, (0,))
-        change, scale = (backus(*cells.moduli(*values), weights) - isotropic(kappa, mu), kappa + 4 / 3 * mu)
+        change, scale = backus(*cells.moduli(*values), weights) - isotropic(kappa, mu), kappa + 4 / 3 * mu
         if (values[1] > 0).all() and np.abs(change).max() > NEGLIGIBLE * scale:
             found[int(k)] = change
     return found
@@ -99,9 +96,8 @@ def backus(kappa, mu, weights):
     stiff = lam + 2 * mu
     c33 = 1 / (weights / stiff).sum()
     ratio = (weights * lam / stiff).sum()
-    return np.array(
-        [(weights * 4 * mu * (lam + mu) / stiff).sum() + c33 * ratio**2, c33 * ratio, c33, (weights * mu).sum()]
-    )
+    c11 = (weights * 4 * mu * (lam + mu) / stiff).sum() + c33 * ratio**2
+    return np.array([c11, c33 * ratio, c33, (weights * mu).sum()])
 
 
 def isotropic(kappa, mu):
@@ -112,10 +108,8 @@ def isotropic(kappa, mu):
 def inner_planes(d):
     """Range of planes without CPML layers along z and the plane of a free surface."""
     thickness, nz = d.boundaries.cpml.thickness, d.grid.shape[0]
-    return range(
-        thickness if d.face("bottom") == "cpml" else 0,
-        {"cpml": nz - 1 - thickness, "free": nz - 1}.get(d.face("top"), nz),
-    )
+    end = {"cpml": nz - 1 - thickness, "free": nz - 1}.get(d.face("top"), nz)
+    return range(thickness if d.face("bottom") == "cpml" else 0, end)
 
 
 def lowest_air(d):
@@ -136,9 +130,8 @@ def rectangles(d, k):
         if d.planar:
             others[0] = (0, d.shape[1]) if others[0][0] < others[0][1] else (0, 0)
         if z0 <= k < z1 and others[0][0] < others[0][1]:
-            found = [
-                part for one in found for part in without(one, tuple(v for a, b in others for v in (a - 1, b + 1)))
-            ]
+            hole = tuple(v for a, b in others for v in (a - 1, b + 1))
+            found = [part for one in found for part in without(one, hole)]
     return tuple(found)
 
 
@@ -147,20 +140,17 @@ def touched(grid, anomaly, axis):
     shares points with.
     """
     lower, upper = cells.edges(grid, "xyz"[axis])
-    return int(np.searchsorted(upper, anomaly.lower[axis])), int(
-        np.searchsorted(lower, anomaly.upper[axis], side="right")
-    )
+    end = np.searchsorted(lower, anomaly.upper[axis], side="right")
+    return int(np.searchsorted(upper, anomaly.lower[axis])), int(end)
 
 
 def without(rectangle, hole):
     """Rectangles (j0, j1, i0, i1) that cover one but for a hole."""
     j0, j1, i0, i1 = rectangle
     a0, a1, b0, b1 = (min(max(v, low), high) for v, low, high in zip(hole, (j0, j0, i0, i0), (j1, j1, i1, i1)))
-    parts = (
-        ((j0, a0, i0, i1), (a1, j1, i0, i1), (a0, a1, i0, b0), (a0, a1, b1, i1))
-        if a0 < a1 and b0 < b1
-        else (rectangle,)
-    )
+    parts = [rectangle]
+    if a0 < a1 and b0 < b1:
+        parts = [(j0, a0, i0, i1), (a1, j1, i0, i1), (a0, a1, i0, b0), (a0, a1, b1, i1)]
     return [p for p in parts if p[0] < p[1] and p[2] < p[3]]
 
 
@@ -180,16 +170,11 @@ def unlayered(d):
     return [Launch(each, names, box, d.fd_params) for each, box in on_planes(d, op)]
 
 
+@remembered
 def boxes(d):
     """Boxes (k0, k1, j0, j1, i0, i1) of points with a laminate; see `runs`."""
-    if "boxes" not in d.laminates:
-        regions = {k: rectangles(d, k) for k in planes(d)}
-        d.laminates["boxes"] = [
-            (run[0], run[-1] + 1, *part)
-            for run in runs(d, {k: parts for k, parts in regions.items() if parts})
-            for part in regions[run[0]]
-        ]
-    return d.laminates["boxes"]
+    regions = {k: parts for k in planes(d) if (parts := rectangles(d, k))}
+    return [(run[0], run[-1] + 1, *part) for run in runs(d, regions) for part in regions[run[0]]]
 
 
 def on_planes(d, op):

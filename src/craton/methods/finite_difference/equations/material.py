@@ -22,22 +22,14 @@ TILES, KEPT = (64, 16), 32
 def arrays(d):
     """Return the plan's material arrays, which `fill` fills when the plan is committed."""
     layout = d.sheet
-    names = (
-        *(NAMES[:2] if d.acoustic else NAMES),
-        *(LOSSES if d.relaxing else ()),
-        *(vti.NAMES if d.anisotropic else ()),
-    )
-    part = {
-        "shape": layout.padded,
-        "dtype": d.kept_as[1],
-        "first": layout.first,
-        "window": layout.window(),
-        "part_of": "material",
+    names, dtype = NAMES[:2] if d.acoustic else NAMES, d.kept_as[1]
+    names += (LOSSES if d.relaxing else ()) + (vti.NAMES if d.anisotropic else ())
+    block = Array("material", (layout.block(len(names)),), dtype, over=layout)
+    part = {"first": layout.first, "window": layout.window(), "part_of": "material", "filled": True, "over": layout}
+    parameters = {
+        name: Array("material", layout.padded, dtype, start=layout.start(n), **part) for n, name in enumerate(names)
     }
-    part["over"] = layout
-    whole = (layout.block(len(names)),)
-    block = {"material": Array("material", whole, d.kept_as[1], over=layout)}
-    return block | {name: Array("material", filled=True, start=layout.start(n), **part) for n, name in enumerate(names)}
+    return {"material": block} | parameters
 
 
 def fill(arrays, box, d):
@@ -66,12 +58,11 @@ def fill(arrays, box, d):
 
 def runs_of(d, box):
     """Return, along z, y and x, the `pieces` of which a part `box` of the grid is made."""
-    axes = {2 - axis for axis, _ in d.faces("periodic")}
+    wrapped = {2 - axis for axis, _ in d.faces("periodic")}
+    periodic = [axis in wrapped for axis in range(3)]
     if d.planar:
         box = (*box[:2], 0, 1, *box[4:])  # one plane for all shots
-    limits = zip(
-        box[::2], box[1::2], d.sheet.origin, map(d.unstretched, (2, 1, 0)), (axis in axes for axis in range(3))
-    )
+    limits = zip(box[::2], box[1::2], d.sheet.origin, map(d.unstretched, (2, 1, 0)), periodic)
     return [pieces(*limit) for limit in limits]
 
 
@@ -137,11 +128,7 @@ def vertical_strain(d, at):
     """Minus vertical over horizontal strain where szz = 0: c13 / c33, that is lambda / (lambda + 2
     mu), at points (k, j, i).
     """
-    at = d.cell(at)
-    low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
-    here = tuple(a - start for a, start in zip(at, low))
-    _, *moduli = (v[here] for v in (vti.stiffness if d.anisotropic else cells)(d, part))
-    return vertical_strain_of(*moduli)
+    return vertical_strain_of(*moduli_at(d, at))
 
 
 def vertical_strain_of(*moduli):
@@ -151,6 +138,19 @@ def vertical_strain_of(*moduli):
         return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)
     _, c13, c33, _, _ = moduli
     return c13 / c33
+
+
+def moduli_at(d, at):
+    """Return the moduli of the cells at points (k, j, i) of fields, Pa: kappa and mu, or c11, c13, c33, c44, c66 of an
+    anisotropic medium.
+    """
+    at = d.cell(at)
+    low = [max(int(a.min()) - 1, 0) for a in at]
+    high = [min(int(a.max()) + 2, n) for a, n in zip(at, d.grid.shape)]
+    part = d.grid.window([v for pair in zip(low, high) for v in pair])
+    _, *moduli = vti.stiffness(d, part) if d.anisotropic else cells(d, part)
+    here = tuple(a - start for a, start in zip(at, low))
+    return [values[here] for values in moduli]
 
 
 def parameter(name, rho, kappa, mu):
@@ -186,15 +186,7 @@ def trace_share(d, at, field=""):
     """
     if d.acoustic or not d.planar:
         return 1.0 if d.acoustic else 1 / 3
-    at = d.cell(at)
-    box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
-    if d.anisotropic:
-        low, part = surroundings(d, box)
-        of_cells = vti.stiffness(d, part)
-    else:
-        low, of_cells = around(d, box)
-    here = tuple(a - start for a, start in zip(at, low))
-    return trace_share_of(field, *(v[here] for v in of_cells[1:]))
+    return trace_share_of(field, *moduli_at(d, at))
 
 
 def trace_share_of(field, *moduli):
@@ -224,12 +216,3 @@ def around(d, box):
             del d.tiles[next(iter(d.tiles))]
         d.tiles[tile] = cells(d, d.grid.window(tile))
     return low, d.tiles[tile]
-
-
-def surroundings(d, box):
-    """Return the grid of a small box and one point beyond it where the grid goes on, and the index
-    (k, j, i) of its first point.
-    """
-    low = [max(a - 1, 0) for a in box[::2]]
-    high = [min(b + 1, n) for b, n in zip(box[1::2], d.grid.shape)]
-    return low, d.grid.window([v for pair in zip(low, high) for v in pair])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.core.operator import Operator, Struct, Variant
+from craton.core.operator import Operator, Struct, Variant, initialiser
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 
 HERE = Path(__file__).parents[1] / "kernels"
@@ -86,14 +86,9 @@ def streamed_variants(stencil, settings, file="elastic_streamed.cu", fields=1):
 def variant(precision, setting, file="elastic_streamed.cu", fields=1):
     """Return the streamed variant of one setting, see `STREAMED`; of a text in which so many wavefields advance."""
     vec, bx, by, planes, blocks = setting
-    return Variant(
-        "streamed",
-        HERE / file,
-        (bx, by, fields),
-        (bx * vec, by, planes),
-        (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
-        (precision,),
-    )
+    defines = (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks))
+    text, span = HERE / file, (bx * vec, by, planes)
+    return Variant("streamed", text, (bx, by, fields), span, defines, (precision,))
 
 
 def constants(stencil, axis=None):
@@ -103,68 +98,47 @@ def constants(stencil, axis=None):
     All operators of one file have the same ones, so that it is compiled once for all of them.
     """
     horizontal, vertical = (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
-    motion = stencil.motion
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {
         f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)
     }
-    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
     flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0), *stencil.law)
-    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
+    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves(stencil.motion), *flags)
+
+
+def waves(motion):
+    """Return the waves that are computed as constants of the kernel text."""
+    return ("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV"))
 
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences
 # along x, y, z, other flops.
 COST = {
-    None: {
-        "velocity": (13, (3, 3, 3), 18),
-        "stress": (17, (3, 3, 3), 41),
-        "laminate": (11, (2, 2, 1), 23),
-        "cpml_velocity": (16, 3, 27),
-        "cpml_stress": (21, 3, 32),
-        "cpml_laminate": (12, 2, 18),
-    },
-    "P-SV": {
-        "velocity": (8, (2, 0, 2), 10),
-        "stress": (10, (2, 0, 2), 20),
-        "laminate": (6, (1, 0, 1), 10),
-        "cpml_velocity": (11, 2, 18),
-        "cpml_stress": (14, 2, 22),
-        "cpml_laminate": (6, 1, 9),
-    },
-    "SH": {
-        "velocity": (5, (1, 0, 1), 5),
-        "stress": (6, (1, 0, 1), 16),
-        "laminate": (3, (1, 0, 0), 3),
-        "cpml_velocity": (6, 1, 9),
-        "cpml_stress": (6, 1, 11),
-        "cpml_laminate": (4, 1, 5),
-    },
+    "velocity": {None: (13, (3, 3, 3), 18), "P-SV": (8, (2, 0, 2), 10), "SH": (5, (1, 0, 1), 5)},
+    "stress": {None: (17, (3, 3, 3), 41), "P-SV": (10, (2, 0, 2), 20), "SH": (6, (1, 0, 1), 16)},
+    "laminate": {None: (11, (2, 2, 1), 23), "P-SV": (6, (1, 0, 1), 10), "SH": (3, (1, 0, 0), 3)},
+    "cpml_velocity": {None: (16, 3, 27), "P-SV": (11, 2, 18), "SH": (6, 1, 9)},
+    "cpml_stress": {None: (21, 3, 32), "P-SV": (14, 2, 22), "SH": (6, 1, 11)},
+    "cpml_laminate": {None: (12, 2, 18), "P-SV": (6, 1, 9), "SH": (4, 1, 5)},
 }
 # What transverse isotropy adds to the stress step, to its CPML along x or y, along z: reals read,
 # flops.
 VTI_COST = {None: ((3, 18), (3, 9), (1, 3)), "P-SV": ((2, 6), (2, 4), (1, 2)), "SH": ((1, 0), (0, 0), (0, 0))}
 ACOUSTIC_COST = {
-    None: {
-        "velocity": (8, (1, 1, 1), 12),
-        "stress": (6, (1, 1, 1), 5),
-        "cpml_velocity": (6, 1, 9),
-        "cpml_stress": (6, 1, 8),
-    },
-    "P-SV": {
-        "velocity": (6, (1, 0, 1), 8),
-        "stress": (5, (1, 0, 1), 4),
-        "cpml_velocity": (6, 1, 9),
-        "cpml_stress": (6, 1, 8),
-    },
+    "velocity": {None: (8, (1, 1, 1), 12), "P-SV": (6, (1, 0, 1), 8)},
+    "stress": {None: (6, (1, 1, 1), 5), "P-SV": (5, (1, 0, 1), 4)},
+    "cpml_velocity": {None: (6, 1, 9), "P-SV": (6, 1, 9)},
+    "cpml_stress": {None: (6, 1, 8), "P-SV": (6, 1, 8)},
 }
+VELOCITIES = {None: 3, "P-SV": 2, "SH": 1}  # that are computed
+STRESSES = {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}  # normal and shear ones that are
 
 
 def cost(stencil, kernel, axis=None):
     """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works
     along one.
     """
-    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][kernel]
+    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[kernel][stencil.motion]
     counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
     if stencil.anisotropic and kernel.endswith("stress"):
         more = VTI_COST[stencil.motion][0 if axis is None else 1 + axis // 2]
@@ -172,22 +146,19 @@ def cost(stencil, kernel, axis=None):
     return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
 
 
+def _on_grid(name, text, writes, reads, params, stencil, axis=None, defines=(), **options):
+    """Return an operator of differences, along all axes or one."""
+    defines = (*constants(stencil, axis), ("SURFACE", 0), *defines)
+    return Operator(name, HERE / text, writes, reads, params, defines=defines, **{"reach": stencil.reach} | options)
+
+
 def velocity(stencil):
     """Return the velocity step; see elastic.h, acoustic.h."""
+    least = cost(stencil, "velocity")
     if stencil.acoustic:
-        return _acoustic("velocity", VELOCITY, ("s", "rho"), stencil, "velocity")
-    return Operator(
-        "velocity",
-        HERE / "elastic.h",
-        VELOCITY,
-        (*STRESS, "rho"),
-        FD,
-        reach=stencil.reach,
-        types=KEPT,
-        defines=(*constants(stencil), ("SURFACE", 0)),
-        variants=streamed(stencil, 0),
-        **cost(stencil, "velocity"),
-    )
+        return _on_grid("acoustic_velocity", "acoustic.h", VELOCITY, ("s", "rho"), FD, stencil, **least)
+    options = least | {"types": KEPT, "variants": streamed(stencil, 0)}
+    return _on_grid("velocity", "elastic.h", VELOCITY, (*STRESS, "rho"), FD, stencil, **options)
 
 
 def stress(stencil, relaxing=()):
@@ -195,38 +166,16 @@ def stress(stencil, relaxing=()):
 
     `relaxing` are the constants of attenuation.constants.
     """
+    least = cost(stencil, "stress")
     if stencil.acoustic:
-        return _acoustic("pressure", ("s",), (*VELOCITY, "lam"), stencil, "stress")
-    op = Operator(
-        f"{_prefix(stencil, 'stress')}stress",
-        HERE / "elastic.h",
-        (*STRESS, "memory"),
-        (*VELOCITY, *MEDIUM),
-        FD,
-        stencil.reach,
-        kernel="stress",
-        types=KEPT,
-        defines=(*constants(stencil), ("SURFACE", 0)),
-        variants=streamed(stencil, 1),
-        **cost(stencil, "stress"),
-    )
+        return _on_grid("acoustic_pressure", "acoustic.h", ("s",), (*VELOCITY, "lam"), FD, stencil, **least)
+    name, options = f"{_prefix(stencil, 'stress')}stress", least | {"types": KEPT, "variants": streamed(stencil, 1)}
+    writes, reads = (*STRESS, "memory"), (*VELOCITY, *MEDIUM)
+    op = _on_grid(name, "elastic.h", writes, reads, FD, stencil, kernel="stress", **options)
     if not relaxing:
         return op
-    lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
+    lossy = _relaxing(op, relaxing, STRESSES[stencil.motion])
     return lossy if stencil.law else replace(lossy, variants=streamed_variants(stencil, STREAMED_RELAXING))
-
-
-def _acoustic(name, writes, reads, stencil, kernel):
-    return Operator(
-        f"acoustic_{name}",
-        HERE / "acoustic.h",
-        writes,
-        reads,
-        FD,
-        reach=stencil.reach,
-        defines=(*constants(stencil), ("SURFACE", 0)),
-        **cost(stencil, kernel),
-    )
 
 
 def _relaxing(op, constants, components):
@@ -244,17 +193,8 @@ def _relaxing(op, constants, components):
 
 def laminate(stencil):
     """Return what the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
-    return Operator(
-        "laminate",
-        HERE / "laminate.h",
-        ("sxx", "syy", "szz", "sxy"),
-        (*VELOCITY, "planes"),
-        FD,
-        reach=stencil.reach,
-        types=KEPT,
-        defines=(*constants(stencil), ("SURFACE", 0)),
-        **cost(stencil, "laminate"),
-    )
+    writes, options = ("sxx", "syy", "szz", "sxy"), cost(stencil, "laminate")
+    return _on_grid("laminate", "laminate.h", writes, (*VELOCITY, "planes"), FD, stencil, types=KEPT, **options)
 
 
 def among_air(op):
@@ -276,53 +216,30 @@ def at_surface(op, closure, stencil, below=False):
     chosen = closure.stress if closure.stress and op.function.endswith("velocity") else (closure.d1, closure.d2)
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in chosen)
     forward, backward = np.vstack([d1, plain[1:]]), np.vstack([d2, plain[:1]])
-    closed = op.specialised(
-        f"{op.name}_surface",
-        SURFACE=1,
-        ROWS=len(backward),
-        COLUMNS=plain.shape[1],
-        CLOSURE_FWD=_table(forward),
-        CLOSURE_BWD=_table(backward),
-    )
+    defines = {"SURFACE": 1, "ROWS": len(backward), "COLUMNS": plain.shape[1]}
+    defines |= {"CLOSURE_FWD": initialiser(forward), "CLOSURE_BWD": initialiser(backward)}
+    closed = op.specialised(f"{op.name}_surface", **defines)
     return replace(closed, reach=max(plain.shape[1], op.reach))
 
 
 def contact_velocity(stencil, size):
     """Return what the velocity step lacks beside contacts; see contact.h, `contact.Closures`."""
-    reads = (*STRESS, "rho", "situations", "closed_rows", "closed_patterns")
-    return _contact("contact_velocity", VELOCITY, reads, stencil, size)
+    return _contact("contact_velocity", VELOCITY, (*STRESS, "rho"), stencil, size)
 
 
 def contact_stress(stencil, size, relaxing=(), free=False):
     """Return what the stress step lacks beside contacts; see contact.h."""
-    writes = (*STRESS, "memory")
-    reads = (*VELOCITY, *MEDIUM, "situations", "closed_rows", "closed_patterns")
-    op = _contact("contact_stress", writes, reads, stencil, size, FREE=int(free))
-    components = {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion]
-    return _relaxing(op, relaxing, components) if relaxing else op
+    op = _contact("contact_stress", (*STRESS, "memory"), (*VELOCITY, *MEDIUM), stencil, size, free)
+    return _relaxing(op, relaxing, STRESSES[stencil.motion]) if relaxing else op
 
 
-def _contact(kernel, writes, reads, stencil, size, **constants_of_it):
-    reals = {None: (17, 18), "P-SV": (9, 10), "SH": (6, 6)}[stencil.motion]
-    derivatives = {None: 9, "P-SV": 4, "SH": 2}[stencil.motion]
-    return Operator(
-        f"{_prefix(stencil, kernel)}{kernel}",
-        HERE / "contact.h",
-        writes,
-        reads,
-        SLAB,
-        reach=size,
-        kernel=kernel,
-        types=(("situations", "i32"), ("closed_rows", "i32")),
-        reals_per_point=reals[kernel == "contact_stress"],
-        flops=derivatives * (4 * size + 7),
-        defines=(*constants(stencil), ("SURFACE", 0), ("FREE", constants_of_it.get("FREE", 0)), ("SIZE", size)),
-    )
-
-
-def _table(rows):
-    """Return a matrix as a C initialiser."""
-    return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
+def _contact(kernel, writes, reads, stencil, size, free=False):
+    reals = {None: (17, 18), "P-SV": (9, 10), "SH": (6, 6)}[stencil.motion][kernel == "contact_stress"]
+    flops = {None: 9, "P-SV": 4, "SH": 2}[stencil.motion] * (4 * size + 7)
+    options = {"reach": size, "kernel": kernel, "types": (("situations", "i32"), ("closed_rows", "i32"))}
+    options |= {"defines": (("FREE", int(free)), ("SIZE", size)), "reals_per_point": reals, "flops": flops}
+    name, reads = f"{_prefix(stencil, kernel)}{kernel}", (*reads, "situations", "closed_rows", "closed_patterns")
+    return _on_grid(name, "contact.h", writes, reads, SLAB, stencil, **options)
 
 
 def cpml_velocity(stencil, axis, transposed=False):
@@ -336,12 +253,19 @@ def cpml_velocity(stencil, axis, transposed=False):
 
 def _of_remembered(op, stencil):
     """Return the part of a CPML step that differences what was remembered: no memory variables."""
-    count = 1 if stencil.acoustic else {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
-    return replace(
-        op.specialised(f"{op.name}_transposed", TRANSPOSED=1),
-        reals_per_point=op.reals_per_point - 2 * count,
-        flops=op.flops - 5 * count,
-    )
+    count = _layer_fields(stencil)
+    return _transposed(op, 2 * count, 5 * count)
+
+
+def _transposed(op, reals, flops):
+    """Return the transpose of what a layer adds, with less to read and to compute."""
+    op = replace(op, reals_per_point=op.reals_per_point - reals, flops=op.flops - flops)
+    return op.specialised(f"{op.name}_transposed", TRANSPOSED=1)
+
+
+def _layer_fields(stencil):
+    """Return how many fields a layer stretches in a half step."""
+    return 1 if stencil.acoustic else VELOCITIES[stencil.motion]
 
 
 def cpml_stress(stencil, axis, relaxing=(), free=False, transposed=False):
@@ -349,13 +273,8 @@ def cpml_stress(stencil, axis, relaxing=(), free=False, transposed=False):
 
     `free`: the top is traction-free. `transposed`: see `cpml_velocity`.
     """
-    op = _cpml(
-        "cpml_stress",
-        ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
-        ("va", "vb", "vc", *MEDIUM, "profile"),
-        stencil,
-        axis,
-    )
+    writes, reads = ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"), ("va", "vb", "vc", *MEDIUM, "profile")
+    op = _cpml("cpml_stress", writes, reads, stencil, axis)
     if relaxing:
         components = {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]
         op = _relaxing(op, dict(relaxing) | {"FREE": int(free)}, components)
@@ -369,7 +288,7 @@ def remember(stencil, axis, step):
     fields = ("saa", "sab", "sca") if step == "stress" else ("va", "vb", "vc")
     outputs = tuple("q" + name[1:] for name in fields)
     name = f"remember_{step}"
-    count = 1 if stencil.acoustic else {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
+    count = _layer_fields(stencil)
     return replace(
         _cpml(f"cpml_{step}", (*outputs, "psi"), (*fields, "profile"), stencil, axis),
         name=f"{_prefix(stencil, name)}{name}_{'xyz'[axis]}",
@@ -388,26 +307,11 @@ def damping(axis, motion=None, transposed=False):
 
     `transposed`: the transpose of that.
     """
-    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    count = {None: 3, "P-SV": 2, "SH": 1}[motion]
-    return Operator(
-        f"damping_{'xyz'[axis]}" + ("_transposed" if transposed else ""),
-        HERE / "damping.h",
-        ("va", "vb", "vc", "lowpass"),
-        ("profile",),
-        SLAB,
-        kernel="damping",
-        types=KEPT,
-        reals_per_point=4 * count,
-        flops=6 * count,
-        defines=(
-            *waves,
-            ("ACOUSTIC", 0),
-            ("TERRAIN", 0),
-            ("AXIS", axis),
-            *((("TRANSPOSED", 1),) if transposed else ()),
-        ),
-    )
+    name, count = f"damping_{'xyz'[axis]}" + ("_transposed" if transposed else ""), VELOCITIES[motion]
+    defines = (*waves(motion), ("ACOUSTIC", 0), ("TERRAIN", 0), ("AXIS", axis))
+    defines += (("TRANSPOSED", 1),) if transposed else ()
+    options = {"kernel": "damping", "types": KEPT, "reals_per_point": 4 * count, "flops": 6 * count, "defines": defines}
+    return Operator(name, HERE / "damping.h", ("va", "vb", "vc", "lowpass"), ("profile",), SLAB, **options)
 
 
 def cpml_laminate(stencil, axis, transposed=False):
@@ -416,66 +320,38 @@ def cpml_laminate(stencil, axis, transposed=False):
     `transposed`: see `cpml_velocity`.
     """
     op = _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
-    if not transposed:
-        return op
-    without = 1 if stencil.motion else 2  # memory variables, which it does not read
-    return replace(
-        op.specialised(f"{op.name}_transposed", TRANSPOSED=1),
-        reals_per_point=op.reals_per_point - without,
-        flops=op.flops - 2 * without,
-    )
+    without = 1 if stencil.motion else 2  # memory variables, which the transpose does not read
+    return _transposed(op, without, 2 * without) if transposed else op
 
 
 def _cpml(kernel, writes, reads, stencil, axis):
-    name = f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}"
-    defines = (*constants(stencil, axis), ("SURFACE", 0), ("FREE", 0), ("AXIS", axis))
-    least = cost(stencil, kernel, axis)
-    return Operator(
-        name,
-        HERE / "cpml.h",
-        writes,
-        reads,
-        SLAB,
-        reach=stencil.reach,
-        kernel=kernel,
-        types=KEPT,
-        defines=defines,
-        **least,
-    )
+    name, defines = f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}", (("FREE", 0), ("AXIS", axis))
+    options = {"kernel": kernel, "types": KEPT} | cost(stencil, kernel, axis)
+    return _on_grid(name, "cpml.h", writes, reads, SLAB, stencil, axis, defines, **options)
 
 
 def sponge(axis, fields=3):
     """Cerjan damping of up to three fields along one axis; see sponge.h."""
-    return Operator(
-        f"sponge_{'xyz'[axis]}" + _count(fields),
-        HERE / "sponge.h",
-        ("f", "g", "h"),
-        ("profile",),
-        SLAB,
-        kernel="sponge",
-        reals_per_point=2 * fields,
-        flops=fields,
-        defines=(("AXIS", axis), ("FIELDS", fields)),
-    )
+    name, defines = f"sponge_{'xyz'[axis]}", (("AXIS", axis),)
+    return _of_fields("sponge", name, ("profile",), SLAB, fields, defines, flops=fields)
+
+
+def _of_fields(kernel, name, reads, params, fields, defines=(), **options):
+    """Return an operator on up to three fields."""
+    count = "" if fields == 3 else f"_{fields}"
+    options |= {"kernel": kernel, "reals_per_point": 2 * fields, "defines": (*defines, ("FIELDS", fields))}
+    return Operator(name + count, HERE / f"{kernel}.h", ("f", "g", "h"), reads, params, **options)
 
 
 def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
-    planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
+    planes, count = 2 * len(stencil.axes[axis]), VELOCITIES[stencil.motion]
     reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
-    return Operator(
-        f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}",
-        HERE / "a1.h",
-        ("va", "vb", "vc", "past"),
-        ("rho", "lam", "rmu"),
-        SLAB,
-        reach=planes,
-        reals_per_point=reals,
-        flops=3 * count * planes + 16,
-        kernel="a1",
-        pointwise=False,
-        defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)),
-    )
+    name = f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}"
+    defines = (("AXIS", axis), ("SIDE", side), ("PLANES", planes))
+    options = {"reach": planes, "reals_per_point": reals, "flops": 3 * count * planes + 16, "kernel": "a1"}
+    writes, reads = ("va", "vb", "vc", "past"), ("rho", "lam", "rmu")
+    return _on_grid(name, "a1.h", writes, reads, SLAB, stencil, axis, defines, pointwise=False, **options)
 
 
 def rigid():
@@ -486,24 +362,9 @@ def rigid():
 
 def wrap(fields=3):
     """Ghost points of a periodic axis, of up to three fields; see wrap.h."""
-    return Operator(
-        "wrap" + _count(fields),
-        HERE / "wrap.h",
-        ("f", "g", "h"),
-        (),
-        WRAP,
-        reals_per_point=2 * fields,
-        pointwise=False,
-        kernel="wrap",
-        defines=(("FIELDS", fields),),
-    )
+    return _of_fields("wrap", "wrap", (), WRAP, fields, pointwise=False)
 
 
 def _prefix(stencil, kernel):
     """Start of an operator's name where it has an isotropic elastic sibling."""
     return "acoustic_" if stencil.acoustic else "vti_" if stencil.anisotropic and kernel.endswith("stress") else ""
-
-
-def _count(fields):
-    """Part of an operator's name where it has fewer than three fields."""
-    return "" if fields == 3 else f"_{fields}"

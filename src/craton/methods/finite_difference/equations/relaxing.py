@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from craton.core.operator import initialiser
 from craton.core.plan import Array
 from craton.methods.waves import q_parameters
 from craton.model.media import attenuation, earth, rheology
@@ -24,7 +25,7 @@ def constants(relaxation, dt, planar=False):
         ("STORED", max(counts)),
         ("NORMAL_STORED", counts[0]),
         ("SHEAR_STORED", counts[1]),
-        ("RELAXATION", _text(table)),
+        ("RELAXATION", initialiser(table)),
     )
 
 
@@ -126,18 +127,11 @@ def _table(values, stored, planar):
     return table[attenuation.classes(len(stored), planar)] if len(stored) > 1 else table[None, None]
 
 
-def _text(values):
-    """Return an array as a C initialiser."""
-    return "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
-
-
 def arrays(d):
     """Return the memory variables: a field for each stress component and stored mechanism, in one
     block; none without attenuation.
     """
-    if not d.relaxing:
-        return {}
-    return {"memory": block(d, count(d))}
+    return {"memory": block(d, count(d))} if d.relaxing else {}
 
 
 def count(d):
@@ -151,13 +145,8 @@ def count(d):
 
 def block(d, variables):
     """Array of so many memory variables at each point."""
-    return Array(
-        "memory variables",
-        (d.layout.block(variables),),
-        d.precision,
-        first=d.layout.start(0) + d.layout.first,
-        over=d.layout,
-    )
+    layout, first = d.layout, d.layout.start(0) + d.layout.first
+    return Array("memory variables", (layout.block(variables),), d.precision, first=first, over=layout)
 
 
 def params(d, scalars):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.grid import Layout
-from craton.core.operator import Struct
+from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference.equations import material, operators, storage
@@ -28,17 +28,8 @@ def _exchange(kernel, writes, reads):
     """Return the operator that copies the fields of a box to the grid, or those around a box to its
     ghosts; see box.h.
     """
-    return operators.Operator(
-        kernel,
-        operators.HERE / "box.h",
-        (writes,),
-        (reads,),
-        PARAMS,
-        types=(("state", "field"),),
-        pointwise=False,
-        defines=(("HALF", 1),),
-        reals_per_point=1.5 * len(VELOCITY),
-    )
+    options = {"types": (("state", "field"),), "defines": (("HALF", 1),), "reals_per_point": 1.5 * len(VELOCITY)}
+    return Operator(kernel, operators.HERE / "box.h", (writes,), (reads,), PARAMS, pointwise=False, **options)
 
 
 NARROW = _exchange("narrow", "state", "box_state")
@@ -72,6 +63,11 @@ class SourceBox:
     def layout(self):
         """Memory of a field."""
         return Layout(self.shape, self.reach)
+
+    def holds(self, places):
+        """Return points (k, j, i) of the grid counted from its own first point, and which of them it has."""
+        at = [n - low for n, low in zip(places, self.box[::2])]
+        return at, np.all([(n >= 0) & (n < size) for n, size in zip(at, self.shape)], axis=0)
 
     def name(self, array):
         """Return the name of one of its arrays."""
@@ -131,9 +127,8 @@ def refuse_outside(d, place, limits):
     if ((place >= limits[:, 0]) & (place < limits[:, 1])).all():
         return
     x, y, z = d.grid.origin + d.grid.steps * place[::-1]
-    words = (
-        f'"half" was not validated for a source within an absorbing layer or at an edge (near {x:g}, {y:g}, {z:g} m)'
-    )
+    where = f"near {x:g}, {y:g}, {z:g} m"
+    words = f'"half" was not validated for a source within an absorbing layer or at an edge ({where})'
     remedy = "move the source inwards, or leave run.storage out"
     raise ScenarioError([Problem("run.storage", words, remedy)])
 
@@ -199,51 +194,38 @@ def to_surface(d, box):
 
 def arrays(d, box):
     """Arrays of a box: fields, and the material in float32, made now."""
-    layout, fine = box.layout, replace(d, storage="full", memo={})
+    layout, fine, real = box.layout, replace(d, storage="full", memo={}), np.dtype(np.float32)
     part = {"first": layout.first, "window": layout.window()}
-    whole = {name: np.zeros(layout.padded, np.float32) for name in material.NAMES}
+    whole = {name: np.zeros(layout.padded, real) for name in material.NAMES}
     material.fill(whole, box.box, fine)
-    state = Array(
-        "wavefield", (layout.block(len(d.fields)),), np.dtype(np.float32), first=layout.start(0) + layout.first
-    )
+    block = Array("wavefield", (layout.block(len(d.fields)),), real, first=layout.start(0) + layout.first)
+    part_of = {"part_of": box.name("state"), **part}
     fields = {
-        name: Array(
-            "wavefield", layout.padded, np.dtype(np.float32), part_of=box.name("state"), start=layout.start(n), **part
-        )
+        name: Array("wavefield", layout.padded, real, start=layout.start(n), **part_of)
         for n, name in enumerate(d.fields)
     }
     medium = {name: Array("material", layout.padded, np.float32, values, **part) for name, values in whole.items()}
-    return {box.name(name): array for name, array in ({"state": state} | fields | medium).items()}
+    return {box.name(name): array for name, array in ({"state": block} | fields | medium).items()}
 
 
 def steps_of(d, boxes, phase):
-    """Return launches of the step of a phase in all boxes, in float32."""
+    """Yield launches of the step of a phase in all boxes, in float32: below the closure's planes, and of those."""
     plain = replace(d.stencil, terrain=False)
     op = operators.velocity(plain) if phase == "velocity" else operators.stress(plain)
-    return [launch for box in boxes for launch in step_in(d, box, op, phase)]
-
-
-def step_in(d, box, op, phase):
-    """Return launches of a step in a box: below the closure's planes, and of those."""
-    layout, height = box.layout, box.shape[0]
-    at_top = d.free and box.box[1] == d.grid.shape[0]
-    covered = height - d.surface_planes if at_top else height
-    params = {
-        "row": layout.row,
-        "plane": layout.plane,
-        "sheet": layout.plane,
-        "top": d.grid.shape[0] - 1 - box.box[0],
-        "dt_h": storage.scaled_step(d, d.fd_params["dt_h"], phase),
-    }
-    steps = [(replace(op, variants=()), box.planes(0, covered))]
-    if at_top:
-        steps.append((operators.at_surface(op, d.closure, d.stencil), box.planes(covered, height)))
-    names = tuple(box.name(name) if name else "" for name in d.names(*op.arrays))
-    return [Launch(operator, names, planes, params) for operator, planes in steps]
+    for box in boxes:
+        row, plane, height = box.layout.row, box.layout.plane, box.shape[0]
+        at_top = d.free and box.box[1] == d.grid.shape[0]
+        covered = height - d.surface_planes if at_top else height
+        params = {"row": row, "plane": plane, "sheet": plane, "top": d.grid.shape[0] - 1 - box.box[0]}
+        params |= {"dt_h": storage.scaled_step(d, d.fd_params["dt_h"], phase)}
+        names = tuple(box.name(name) if name else "" for name in d.names(*op.arrays))
+        yield Launch(replace(op, variants=()), names, box.planes(0, covered), params)
+        if at_top:
+            yield Launch(operators.at_surface(op, d.closure, d.stencil), names, box.planes(covered, height), params)
 
 
 def exchange(d, box, phase):
-    """Return the launches that copy the fields of a box to the grid, and those around it to its ghosts.
+    """Yield the launches that copy the fields of a box to the grid, and those around it to its ghosts.
 
     Parameters
     ----------
@@ -258,10 +240,8 @@ def exchange(d, box, phase):
         for of, layout in (("box", box.layout), ("grid", d.layout))
         for stride in ("row", "plane", "field")
     }
-    place = dict(zip(("k0", "j0", "i0"), box.box[::2]))
-    size = dict(zip(("nk", "nj", "ni"), box.shape))
-    params = strides | place | size
-    params |= {"first": d.fields.index(fields[0]), "count": len(fields)}
+    corner = dict(zip(("k0", "j0", "i0", "nk", "nj", "ni"), (*box.box[::2], *box.shape)))
+    params = strides | corner | {"first": d.fields.index(fields[0]), "count": len(fields)}
     names = ("state", box.name("state"))
     yield Launch(NARROW, names, box.planes(0, box.shape[0]), params)
     ghosts = tuple(v for n in box.shape for v in (-box.reach, n + box.reach))
@@ -285,12 +265,9 @@ def kept_in_half(d, phases, tables):
     box_arrays = {name: array for box in boxes for name, array in arrays(d, box).items()}
     changed = []
     for phase in phases:
-        launches = [
-            storage.converted(d, launch, phase.name)
-            for launch in phase.launches
-            if launch is not sources.get(phase.name)
-        ]
-        more, added = injections(d, boxes, phase.name, tables, sources.get(phase.name))
+        injecting = sources.get(phase.name)
+        launches = [storage.converted(d, launch, phase.name) for launch in phase.launches if launch is not injecting]
+        more, added = injections(d, boxes, phase.name, tables, injecting)
         box_arrays |= more
         if any(launch.op is storage.SAMPLE for launch in launches):
             more, launches = sampled(d, boxes, tables, launches)
@@ -324,8 +301,7 @@ def sampled(d, boxes, tables, launches):
     in_boxes, added = np.zeros_like(source), []
     (plain,) = (launch for launch in launches if launch.op is storage.SAMPLE)
     for box in boxes:
-        at = [n - low for n, low in zip(places, box.box[::2])]
-        inside = np.all([(n >= 0) & (n < size) for n, size in zip(at, box.shape)], axis=0)
+        at, inside = box.holds(places)
         rows = np.append(0, np.cumsum(inside))[first]
         channels = np.flatnonzero((np.diff(rows) == np.diff(first)) & (np.diff(first) > 0))
         here = np.repeat(np.isin(np.arange(len(first) - 1), channels), np.diff(first))
@@ -365,8 +341,7 @@ def injections(d, boxes, phase, tables, launch):
     weight = weight * np.repeat(storage.scales(d, target), np.diff(first))
     box_arrays, launches = {}, []
     for box in boxes:
-        at = [n - low for n, low in zip(launch.places, box.box[::2])]
-        inside = np.all([(n >= 0) & (n < size) for n, size in zip(at, box.shape)], axis=0)
+        at, inside = box.holds(launch.places)
         if not inside.any():
             continue
         rows = np.repeat(inside, np.diff(first))

@@ -267,14 +267,10 @@ def notes(d, plan):
         f"{band:.0e} in the band of the source and {raw:.0e} at all frequencies {where}"
         for where, (band, raw) in EXPECTED.items()
     )
-    rows = [
-        (
-            "storage",
-            f"fields and material in 16 bits, arithmetic in float32; material to {step:.0e}; float32 in "
-            f"{len(boxes)} box(es) around sources, {points:,} points",
-        ),
-        ("expected error", f"of waveforms, relative L2 against float32, median of receivers: {errors}"),
-    ]
+    boxed = f"float32 in {len(boxes)} box(es) around sources, {points:,} points"
+    kept = f"fields and material in 16 bits, arithmetic in float32; material to {step:.0e}; {boxed}"
+    expected = f"of waveforms, relative L2 against float32, median of receivers: {errors}"
+    rows = [("storage", kept), ("expected error", expected)]
     if plan.snapshots:
         velocity, stress = (HIGHEST / scale(d, field) for field in ("vx", "sxx"))
         words = f"of 16 bits: beside a source cut off at {velocity:.2g} m/s and {stress:.2g} Pa"

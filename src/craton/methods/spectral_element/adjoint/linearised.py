@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.errors import Problem, ScenarioError, refuse_all
+from craton.methods.protocol import Reuse
 from craton.methods.spectral_element.adjoint import linearised_steps, nodal, pair_operators, pair_parts
 from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule
 from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
@@ -31,7 +32,6 @@ from craton.methods.waves.adjoint import (
 )
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
-from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.sources import histories
 from craton.survey import leapfrog
 

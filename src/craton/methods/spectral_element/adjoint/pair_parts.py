@@ -13,7 +13,7 @@ from craton.methods.spectral_element.equations.state import PairState
 from craton.methods.spectral_element.mesh import families
 from craton.methods.waves import tables
 from craton.methods.waves.adjoint import injected, joined, sampled
-from craton.methods.waves.ranks.sharing import Sharing
+from craton.methods.waves.exchange import Sharing
 
 # the field of a pair in which a field of a single run lies
 PAIRS = {

@@ -30,6 +30,7 @@ from craton.methods.spectral_element.mesh import mesh_terms
 from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.spectral_element.ranks import copy_lowest_rank_values
 from craton.methods.waves import guided
+from craton.text import first_of
 
 # with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
 LEAST_GUIDING = 0.8
@@ -141,12 +142,10 @@ class ChunkSide(Side):
         tangents, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
         square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)
         ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
-        gradient = np.stack(
-            [*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -tangents[self.axis] * ahead], axis=1
-        )
-        flat = np.array(
-            [*(other[:, None, None] - tangents * tangents[self.axis] / scale), -tangents[self.axis] / scale]
-        )
+        turned = self.chunk.turned(*(other[:, None, None] * ahead))
+        gradient = np.stack([*np.stack(turned), -tangents[self.axis] * ahead], axis=1)
+        across = other[:, None, None] - tangents * tangents[self.axis] / scale
+        flat = np.array([*across, -tangents[self.axis] / scale])
         flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
         return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
 
@@ -253,18 +252,13 @@ def build_layers(d, frequency, options):
         side = plane_side(d, name, options, frequency) if d.globe is None else chunk_side(d.globe.chunk, name, options)
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
-            damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
+            damping = guided.damping(vp, options.reflection, side.width)
             share, power = friction_of(d, speeds, options.friction)
             sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
     if not sides:
         return None
-    by_side = [directions_across(d, side) for side in sides]
-    layers = Layers(
-        tuple(sides),
-        np.stack([directions for directions, _ in by_side]),
-        np.any([bent for _, bent in by_side], axis=0),
-        speeds,
-    )
+    directions, bent = zip(*(directions_across(d, side) for side in sides))
+    layers = Layers(tuple(sides), np.stack(directions), np.any(bent, axis=0), speeds)
     refuse(d, layers)
     return layers
 
@@ -295,10 +289,8 @@ def warn_contrasts(d):
         depth = side.outer - d.centres[rows] @ side.normal
         place = np.minimum((depth / side.edge).astype(int), int(side.width / side.edge))
         constant, count = d.statistics.constant, int(side.width / side.edge) + 1
-        sums = [
-            np.bincount(place, weights, count)
-            for weights in (np.ones(len(rows)), (constant["rho"] * constant["vp"])[rows])
-        ]
+        impedance = (constant["rho"] * constant["vp"])[rows]
+        sums = [np.bincount(place, weights, count) for weights in (np.ones(len(rows)), impedance)]
         elements, impedances = np.sum(d.subdomain.team.every(lambda sums=sums: sums), axis=0)
         means = impedances[elements > 0] / elements[elements > 0]
         change = means.max() / means.min() - 1
@@ -319,10 +311,7 @@ def warn_inside_layers(d, placed):
     inside = inside_layers(d, np.concatenate([np.empty((0, 3)), *positions]))
     begins = np.cumsum([0, *map(len, positions)])
     names = [name for (name, _), a, b in zip(placed, begins, begins[1:]) if inside[a:b].any()]
-    if not names:
-        return []
-    rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{rest}"]
+    return [f"inside an absorbing layer, where waves are damped: {first_of(names)}"] * bool(names)
 
 
 def inside_layers(d, xyz):
@@ -339,10 +328,9 @@ def friction_of(d, speeds, share=None):
     """
     ratio = speeds.fastest / speeds.slowest
     plate = d.globe is None and all(d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom"))
-    guide = (
-        guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds.vp, speeds.vs), LEAST_GUIDING)
-    )
-    return guided.strength(guide, ratio) if share is None else share, guided.power(ratio)
+    guide = 1.0 if d.anisotropic else max(guided.guiding(speeds.vp, speeds.vs), LEAST_GUIDING)
+    share = guided.strength(guided.PLATE if plate else guide, ratio) if share is None else share
+    return share, guided.power(ratio)
 
 
 def guides(d):
@@ -404,28 +392,18 @@ def face_extents(d, name, normal):
     the normal, m, of all ranks; all ranks must call.
     """
     rows = d.mesh.faces[name]
-    by_rank = d.subdomain.team.every(lambda: extents(d, rows, normal))
-    lows, highs, edges = zip(*(extent for extent in by_rank if extent is not None))
-    return min(lows), max(highs), max(edges)
-
-
-def extents(d, rows, normal):
-    """Return least and largest normal . x on faces, and the largest extent of their elements along
-    the normal, m; None without faces.
-    """
-    if not len(rows):
-        return None
     along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
-    on_face = np.take_along_axis(along, Element(2).face_nodes[rows[:, 1]], axis=1)
-    return float(on_face.min()), float(on_face.max()), float(np.ptp(along, axis=1).max())
+    on_face, across = np.take_along_axis(along, Element(2).face_nodes[rows[:, 1]], axis=1), np.ptp(along, axis=1)
+    own = on_face.min(initial=np.inf), on_face.max(initial=-np.inf), across.max(initial=0.0)
+    lows, highs, edges = zip(*d.subdomain.team.every(lambda: tuple(map(float, own))))
+    return min(lows), max(highs), max(edges)
 
 
 def chunk_side(chunk, name, options):
     """Return the layer of a side or the bottom of a chunk, without its profile."""
     if chunk.all_chunks > 1:
-        raise ScenarioError(
-            [Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')]
-        )
+        words = "absorbing layers are for one chunk of the Earth"
+        raise ScenarioError([Problem(f"boundaries.{name}", words, 'use "stacey"')])
     count = options.thickness or LEAST
     if name == "bottom":
         radius, stack = chunk.radii[0], chunk.stack
@@ -586,9 +564,8 @@ def friction_points(d):
     for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
         if not d.subdomain.media[fluid]:
             continue
-        rate, shift = (
-            copy_lowest_rank_values(d.subdomain.shared[medium], values) for values in friction(d, bool(fluid))
-        )
+        shared = d.subdomain.shared[medium]
+        rate, shift = (copy_lowest_rank_values(shared, values) for values in friction(d, bool(fluid)))
         if not fluid:
             for points, walls in friction_of_walls(d):
                 rate[points] = np.maximum(rate[points], walls)

@@ -86,23 +86,15 @@ def values_on_faces(d, rows):
 
 def at_nodes(d, rows):
     """Return area vectors (m, 3) and material (m,) at the nodes of a batch of faces."""
-    nodes = d.element.face_nodes[rows[:, 1]]
-    return area_vectors(d, rows).reshape(-1, 3), {
-        name: select_nodes(v, nodes) for name, v in d.material(rows[:, 0]).items()
-    }
+    every, nodes = np.arange(len(rows))[:, None], d.element.face_nodes[rows[:, 1]]
+    at_all = {name: values[every, ..., nodes] for name, values in d.material(rows[:, 0]).items()}
+    samples = {name: values.reshape(-1, *values.shape[2:]) for name, values in at_all.items()}
+    return area_vectors(d, rows).reshape(-1, 3), samples
 
 
 def area_vectors(d, rows):
     """Return area vectors at the nodes of faces, (nf, n^2, 3), m2."""
     return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]]))
-
-
-def select_nodes(values, nodes):
-    """Return values (n, ..., n^3) of elements at selected nodes (n, m): (n m, ...)."""
-    indices = np.broadcast_to(
-        nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1])
-    )
-    return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
 
 def absorbing_faces(d):
@@ -149,7 +141,7 @@ def rigid_points(d, units):
     Parameters
     ----------
     d : Medium
-    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
+    units : state.FixedPoint or state.FloatingPoint
     """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
@@ -173,7 +165,7 @@ def coupling(d, units):
     Parameters
     ----------
     d : Medium
-    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
+    units : state.FixedPoint or state.FloatingPoint
     """
     return coupling_of(*coupled_pairs(d), d.precision, units)
 
@@ -231,11 +223,9 @@ def coupled_points(d, rows, vectors=None):
     """
     fluid_nodes, solid_nodes = (d.element.face_nodes[rows[:, n]] for n in (1, 3))
     origin = d.centres[rows[:, 0], :, None]
-    places = [
-        np.take_along_axis(d.coordinates(elements) - origin, face_nodes[:, None], axis=2)
-        for elements, face_nodes in ((rows[:, 0], fluid_nodes), (rows[:, 2], solid_nodes))
-    ]
-    distance = np.linalg.norm(places[0][:, :, :, None] - places[1][:, :, None, :], axis=1)
+    fluid_places = np.take_along_axis(d.coordinates(rows[:, 0]) - origin, fluid_nodes[:, None], axis=2)
+    solid_places = np.take_along_axis(d.coordinates(rows[:, 2]) - origin, solid_nodes[:, None], axis=2)
+    distance = np.linalg.norm(fluid_places[:, :, :, None] - solid_places[:, :, None, :], axis=1)
     match = np.take_along_axis(solid_nodes, distance.argmin(axis=2), axis=1)
     solid = np.take_along_axis(d.points[rows[:, 2]], match, axis=1)
     fluid = np.take_along_axis(d.points[rows[:, 0]], fluid_nodes, axis=1)

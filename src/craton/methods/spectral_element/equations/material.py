@@ -96,11 +96,10 @@ def arrays(d, family, order):
         if sampled is not None and d.statistics.varying[elements].all():
             out["moduli"][places] = sampled[elements]
             return
-        samples = (
-            d.material(elements)
-            if nodes
-            else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
-        )
+        if nodes:
+            samples = d.material(elements)
+        else:
+            samples = {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
         if plain:
             store_moduli(samples, places, out["moduli"])
             return

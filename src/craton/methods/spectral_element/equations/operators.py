@@ -29,9 +29,10 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.core.operator import Operator, Struct
+from craton.core.operator import Operator, Struct, initialiser
 from craton.core.plan import LANES
 from craton.methods.spectral_element.mesh.element import Element
+from craton.methods.waves.exchange import point_list
 
 HERE = Path(__file__).parents[1] / "kernels"
 ELEMENT = Struct("ElementParams", (("first", "i32", "element"),))
@@ -155,30 +156,19 @@ def element_operator(name, kind, fields, writes, reads):
     function = name
     if kind.axes:
         function, writes, reads = (f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1]))
-    return Operator(
-        f"{name}{kind.suffix}",
-        HERE / f"{function}.h",
-        writes,
-        reads,
-        ELEMENT,
-        kernel=function,
-        defines=constants(kind),
-        **machines(kind),
-        **cost(kind, fields),
-    )
+    options = {"kernel": function, "defines": constants(kind)} | machines(kind) | cost(kind, fields)
+    return Operator(f"{name}{kind.suffix}", HERE / f"{function}.h", writes, reads, ELEMENT, **options)
 
 
 def constants(kind):
     """Return the constants of the text."""
-    element, text = (
-        Element(kind.degree),
-        "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}",
-    )
+    element = Element(kind.degree)
+    mechanisms = "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
     width, (single, double) = threads(kind), resident(kind)
     return (
         ("DEGREE", kind.degree),
-        ("RULE_VALUES", "{" + ",".join(f"real({float(v)!r})" for v in rule) + "}"),
+        ("RULE_VALUES", initialiser(rule)),
         ("LANES", LANES),
         ("ELEMENTS", elements(kind)),
         ("THREADS", width),
@@ -192,7 +182,7 @@ def constants(kind):
         ("FULL", int(kind.full)),
         ("BULK", int(kind.bulk)),
         ("MECHANISMS", len(kind.relaxation)),
-        ("RELAXATION", text),
+        ("RELAXATION", mechanisms),
         ("PAST_L1", 0),
         ("IN_TURN", 1),
         ("AXES", kind.axes),
@@ -266,153 +256,78 @@ def pointwise(name, file, writes, reads, params, **options):
     return Operator(name, HERE / file, writes, reads, params, types=TYPES, **options)
 
 
+# how machines run through long arrays
+STREAM = {"grain": (1, 1, ROW), "block": (256, 1, 1), "span": (256 * WORDS, 1, 1)}
+STREAM |= {"defines": (("WORDS", WORDS), ("WIDE", 1))}
+
+
 def update():
     """Update of the solid; see update.h.
 
     Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt.
     """
-    return pointwise(
-        "update",
-        "update.h",
-        ("displacement", "velocity", "force"),
-        ("inverse_mass",),
-        UPDATE,
-        defines=STEP,
-        reals_per_point=6 + 1 / 3,
-        flops=5,
-        **stream(),
-    )
+    writes, reads = ("displacement", "velocity", "force"), ("inverse_mass",)
+    return pointwise("update", "update.h", writes, reads, UPDATE, reals_per_point=6 + 1 / 3, flops=5, **STREAM)
 
 
 def fluid_update():
     """Update of the fluid; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force,
     pressure, fluid_inverse_mass; dt.
     """
-    writes = ("potential", "potential_rate", "potential_force", "pressure")
-    return pointwise(
-        "fluid_update",
-        "update.h",
-        writes,
-        ("fluid_inverse_mass",),
-        UPDATE,
-        defines=STEP,
-        reals_per_point=8,
-        flops=6,
-        **stream(),
-    )
-
-
-STEP = (("WORDS", WORDS), ("WIDE", 1))
-
-
-def stream():
-    """Return how machines run through long arrays."""
-    return {"grain": (1, 1, ROW), "block": (256, 1, 1), "span": (256 * WORDS, 1, 1)}
-
-
-def stacey():
-    """Absorbing points (0, 1, 0, 1, 0, m): force, velocity, points (m,), terms (12, m): G, C of
-    mesh_terms; count = m.
-    """
-    return pointwise(
-        "stacey",
-        "stacey.h",
-        ("force",),
-        ("velocity", "points", "terms"),
-        FACE,
-        defines=FIELDS[3],
-        reals_per_point=22,
-        flops=33,
-        **point_list(),
-    )
-
-
-def fluid_stacey():
-    """Absorbing points of the fluid: potential_force, potential_rate, points (m,), terms (2, m): G,
-    C; count = m.
-    """
-    return pointwise(
-        "fluid_stacey",
-        "stacey.h",
-        ("potential_force",),
-        ("potential_rate", "points", "terms"),
-        FACE,
-        defines=FIELDS[3],
-        reals_per_point=6,
-        flops=3,
-        **point_list(),
-    )
-
-
-def rigid(fields=3):
-    """Points that do not move: force, points (m,); fields = 1 for a fluid's potential (pressure 0);
-    count = m.
-    """
-    return pointwise(
-        "rigid_points" if fields == 3 else "fluid_rigid",
-        "stacey.h",
-        ("force",),
-        ("points",),
-        FACE,
-        kernel="rigid_points",
-        defines=FIELDS[fields],
-        reals_per_point=1 + fields,
-        **point_list(),
-    )
+    writes, reads = ("potential", "potential_rate", "potential_force", "pressure"), ("fluid_inverse_mass",)
+    return pointwise("fluid_update", "update.h", writes, reads, UPDATE, reals_per_point=8, flops=6, **STREAM)
 
 
 FIELDS = {n: (("FIELDS", n),) for n in (1, 3)}
+
+
+def on_points(name, file, writes, reads, reals, flops=0, **options):
+    """Return an operator on a list of points, (0, 1, 0, 1, 0, count)."""
+    return pointwise(name, file, writes, reads, FACE, reals_per_point=reals, flops=flops, **point_list(), **options)
+
+
+def stacey():
+    """Absorbing points: force, velocity, points (m,), terms (12, m): G, C of mesh_terms."""
+    return on_points("stacey", "stacey.h", ("force",), ("velocity", "points", "terms"), 22, 33, defines=FIELDS[3])
+
+
+def fluid_stacey():
+    """Absorbing points of the fluid: potential_force, potential_rate, points (m,), terms (2, m): G, C."""
+    reads = ("potential_rate", "points", "terms")
+    return on_points("fluid_stacey", "stacey.h", ("potential_force",), reads, 6, 3, defines=FIELDS[3])
+
+
+def rigid(fields=3):
+    """Points that do not move: force, points (m,); fields = 1 for a fluid's potential (pressure 0)."""
+    name, kernel = ("rigid_points" if fields == 3 else "fluid_rigid"), "rigid_points"
+    return on_points(name, "stacey.h", ("force",), ("points",), 1 + fields, kernel=kernel, defines=FIELDS[fields])
 
 
 def damped_points(fields=3):
     """Points of absorbing layers: force, lowpass (fields, m), velocity, points (m,), terms (3, m),
     see stacey.h; fields = 1 for a fluid.
     """
-    return pointwise(
-        "damped_points" if fields == 3 else "fluid_damped",
-        "stacey.h",
-        ("force", "lowpass"),
-        ("velocity", "points", "terms"),
-        FACE,
-        kernel="damped_points",
-        defines=FIELDS[fields],
-        reals_per_point=4 + 5 * fields,
-        flops=6 * fields,
-        **point_list(),
-    )
+    name = "damped_points" if fields == 3 else "fluid_damped"
+    options = {"kernel": "damped_points", "defines": FIELDS[fields]}
+    writes, reads = ("force", "lowpass"), ("velocity", "points", "terms")
+    return on_points(name, "stacey.h", writes, reads, 4 + 5 * fields, 6 * fields, **options)
 
 
 def to_fluid(layered=False):
-    """Solid moves fluid, pairs (0, 1, 0, 1, 0, m): potential_force, displacement, solid (m,), fluid
-    (m,), vectors (3, m); count = m. `layered`: see `in_layer`.
+    """Solid moves fluid: potential_force, displacement, solid (m,), fluid (m,), vectors (3, m).
+    `layered`: see `in_layer`.
     """
-    op = pointwise(
-        "to_fluid",
-        "coupling.h",
-        ("potential_force",),
-        ("displacement", "solid", "fluid", "vectors"),
-        FACE,
-        reals_per_point=10,
-        flops=6,
-        **point_list(),
-    )
+    reads = ("displacement", "solid", "fluid", "vectors")
+    op = on_points("to_fluid", "coupling.h", ("potential_force",), reads, 10, 6)
     return in_layer(op) if layered else op
 
 
 def to_solid(layered=False):
     """Fluid presses on solid: force, potential_force, fluid_inverse_mass, solid (m,), fluid (m,),
-    vectors (3, m); count = m. `layered`: see `in_layer`.
+    vectors (3, m). `layered`: see `in_layer`.
     """
-    op = pointwise(
-        "to_solid",
-        "coupling.h",
-        ("force",),
-        ("potential_force", "fluid_inverse_mass", "solid", "fluid", "vectors"),
-        FACE,
-        reals_per_point=13,
-        flops=7,
-        **point_list(),
-    )
+    reads = ("potential_force", "fluid_inverse_mass", "solid", "fluid", "vectors")
+    op = on_points("to_solid", "coupling.h", ("force",), reads, 13, 7)
     return in_layer(op) if layered else op
 
 
@@ -433,10 +348,3 @@ def in_layer(op):
         reals_per_point=op.reals_per_point + 4,
         flops=op.flops + 4,
     )
-
-
-def point_list():
-    """Return how machines run through lists of points: one list after another, because each may
-    touch any point.
-    """
-    return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

@@ -110,6 +110,5 @@ def updates(d):
     """Yield the launches that update both media by one time step."""
     for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
         if count:
-            yield d.units.launch(
-                Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}), components == 1, 2
-            )
+            launch = Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt})
+            yield d.units.launch(launch, components == 1, 2)

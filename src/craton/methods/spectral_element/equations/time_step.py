@@ -22,15 +22,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.memory import array_bytes
-from craton.methods.spectral_element.equations import faces, lanczos
+from craton.methods.spectral_element.equations import faces
 from craton.methods.spectral_element.equations.material import inertia
-from craton.methods.spectral_element.equations.undamped import Undamped
+from craton.methods.spectral_element.equations.undamped import CLOSE, Undamped, lanczos
 from craton.methods.spectral_element.mesh import batched
 from craton.methods.spectral_element.mesh.families import arrange_families
 from craton.methods.spectral_element.mesh.mesh_statistics import add_at
 from craton.methods.spectral_element.mesh.mesh_terms import batches, cofactors, jacobian_rows
 from craton.methods.spectral_element.mesh.subdomain import select_elements
-from craton.methods.waves.ranks.sharing import Sharing
+from craton.methods.waves.exchange import Sharing
 from craton.model.media import cells, sampling
 
 # elements of all ranks: the whole mesh up to this number; of a larger one at most as many, or a
@@ -110,8 +110,8 @@ def round_down(value):
     return float(np.floor(value / unit) * unit)
 
 
-def largest_eigenvalue(operator, held=(), close=lanczos.CLOSE):
-    """Return the `lanczos.Largest` of an `Undamped`, `close` to its bound, the relative energy of
+def largest_eigenvalue(operator, held=(), close=CLOSE):
+    """Return the `Largest` of an `Undamped`, `close` to its bound, the relative energy of
     its mode at `SAMPLES` nodes of each element, (ne,), and the bytes that this took, those of
     values `held` besides included.
     """
@@ -125,7 +125,7 @@ def largest_eigenvalue(operator, held=(), close=lanczos.CLOSE):
         samples.append({m: operator.previous_at(m, points) for m, points in sampled.items()})
 
     operator.start()
-    eigenvalue = lanczos.largest_eigenvalue(operator, store_sample, close)
+    eigenvalue = lanczos(operator, store_sample, close)
     energy = np.zeros(d.mesh.size)
     for medium in operator.media:
         mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, samples))
@@ -227,9 +227,9 @@ def indicator(d, corners):
         in_medium = np.arange(part.start, part.stop)
         samples, fluid = d.material(in_medium, nodes), d.fluid[in_medium, None]
         speed = p_speed(samples, d.relaxation)
-        inert = (
-            np.where(fluid, inertia(samples, True), inertia(samples, False)) if fluid.any() else inertia(samples, False)
-        )
+        inert = inertia(samples, False)
+        if fluid.any():
+            inert = np.where(fluid, inertia(samples, True), inert)
         stiff[part], quotient, compact = corner_stiffness(d, in_medium, nodes, speed, inert)
         # the fastest node need not be at a corner
         alone[part] = quotient * (d.statistics.fastest[part] / samples["vp"].max(axis=1)) ** 2
@@ -320,10 +320,8 @@ def corners_by_medium(d):
     corners = {}
     for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
         elements, mass = np.flatnonzero(d.fluid == bool(fluid)), d.statistics.mass[fluid]
-        points, used = (d.points[elements[:, None], corner_nodes(d.element.n)], np.zeros(len(mass), bool))
-        used[points] = True
-        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        shared = restrict_sharing(sharing, used, number)
+        points = d.points[elements[:, None], corner_nodes(d.element.n)]
+        used, number, shared = renumbered(points, len(mass), sharing)
         number[~used] = -1
         corners[medium] = Corners(elements, number[points], mass[used], shared, number)
     return corners
@@ -353,13 +351,11 @@ def restrict_to(d, elements):
     """
     points, shared, masses = np.empty((len(elements), d.points.shape[1]), np.int32), {}, []
     for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
-        in_medium = d.fluid[elements] == bool(fluid)
-        used = np.zeros(len(d.statistics.mass[fluid]), bool)
-        used[d.points[elements[in_medium]]] = True
-        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        points[in_medium] = number[d.points[elements[in_medium]]]
-        masses.append(d.statistics.mass[fluid][used])
-        shared[medium] = restrict_sharing(sharing, used, number)
+        in_medium, mass = d.fluid[elements] == bool(fluid), d.statistics.mass[fluid]
+        chosen = d.points[elements[in_medium]]
+        used, number, shared[medium] = renumbered(chosen, len(mass), sharing)
+        points[in_medium] = number[chosen]
+        masses.append(mass[used])
     counts = tuple(len(mass) for mass in masses)
     subdomain = replace(
         d.subdomain,
@@ -382,14 +378,16 @@ def restrict_to(d, elements):
     )
 
 
-def restrict_sharing(sharing, used, number):
-    """Return the `Sharing` of the points that both sides still use, by their new numbers; all ranks
-    must call.
+def renumbered(points, count, sharing):
+    """Return which of `count` points are among some, the numbers of these in their order, and the `Sharing` of
+    those that both sides use, by these numbers; all ranks must call.
     """
-    lists = sharing.lists or {}
-    used_by_neighbour = sharing.team.swap({rank: used[points].astype(float) for rank, points in lists.items()})
-    both = {rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]] for rank, points in lists.items()}
-    return Sharing(sharing.team, {rank: points for rank, points in both.items() if len(points)})
+    used = np.zeros(count, bool)
+    used[points] = True
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    by_neighbour = sharing.team.swap({rank: used[common].astype(float) for rank, common in sharing.lists.items()})
+    both = {rank: number[common[used[common] & (by_neighbour[rank] > 0)]] for rank, common in sharing.lists.items()}
+    return used, number, Sharing(sharing.team, {rank: common for rank, common in both.items() if len(common)})
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -400,9 +398,8 @@ def courant_number(d, element, step):
     element divided by the P speed there.
     """
     elements = np.array([element])
-    return float(
-        step / shortest_times(d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)).min()
-    )
+    speed = p_speed(d.material(elements), d.relaxation)
+    return float(step / shortest_times(d.element, d.coordinates(elements), speed).min())
 
 
 def p_speed(samples, relaxation):

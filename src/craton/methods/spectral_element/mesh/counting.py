@@ -18,9 +18,8 @@ from craton.core.partition import OF_ELEMENTS, step_seconds
 from craton.errors import refuse_all
 from craton.methods.spectral_element import build
 from craton.methods.spectral_element.mesh import chunk_notes, families
-from craton.methods.waves.problem import step_problems
-from craton.methods.waves.ranks.sharing import SingleRank
-from craton.methods.waves.timing import time_step_for
+from craton.methods.waves.exchange import SingleRank
+from craton.methods.waves.problem import step_problems, time_step_for
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS
 from craton.model.mesh.prepared import Prepared

@@ -14,7 +14,7 @@ from craton.core import elements
 from craton.methods.spectral_element.equations.state import State
 from craton.methods.spectral_element.mesh import mesh_terms
 from craton.methods.spectral_element.mesh.geometry import ElementGeometry
-from craton.methods.waves.ranks.sharing import Sharing, SingleRank
+from craton.methods.waves.exchange import Sharing, SingleRank
 from craton.model.mesh import numbering
 
 

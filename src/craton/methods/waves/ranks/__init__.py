@@ -1,1 +1,0 @@
-"""Parts of grids and meshes on several ranks: what is cut, shared and exchanged."""

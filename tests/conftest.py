@@ -45,7 +45,7 @@ def pytest_configure(config):
 def sound_hdf5(request, monkeypatch):
     """Tests write their HDF5 files themselves: no process looks through each first, 0.25 CPU s, but where that is tested."""
     if request.path.stem not in ("test_input_limits", "test_regular_files", "test_attack"):
-        monkeypatch.setattr("craton.io.hdf5.fault", lambda *file: None)
+        monkeypatch.setattr("craton.io.regular.fault", lambda *file: None)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ force: N 1, kN 1e3, MN 1e6, dyn 1e-5
 angle: deg 1, degrees 1, ° 1, rad {180 / math.pi!r}
 velocity gradient: 1/s 1, s-1 1, m/s/m 1, km/s/km 1, m/s/km 1e-3
 density gradient: kg/m4 1, kg/m3/m 1, g/cm3/km 1, kg/m3/km 1e-3
-stiffness: Pa 1, kPa 1e3, MPa 1e6, GPa 1e9, N/m2 1
+stiffness: Pa 1, kPa 1e3, MPa 1e6, GPa 1e9, N/m2 1, Nm-2 1
 ratio: % 1e-2
 """
 # How to write the units whose blanks the table leaves out.

@@ -121,7 +121,7 @@ WRONG = [
     ("a.nd", "0 5.8 3.2 2.6\n30 6 3\n", "line 2: 3 numbers"),
     ("a.nd", "0 5.8 5.2 2.6\n30 6 3 2.7\n", "vs is greater"),
     ("a.nd", "0 5.8 3.2 2.6\n30 6 3 2.7\n20 6 3 2.7\n40 6 3 2.7\n", "they decrease"),
-    ("a.csv", "z,vp,vs,rho\n0,1,1,1\n", "column 'z' is unknown"),
+    ("a.csv", "height,vp,vs,rho\n0,1,1,1\n", "column 'height' is unknown"),
     ("a.csv", "depth,vp,vs,rho\n0,1,1\n1,2\n", "a.csv"),
     ("a.txt", "", "not a radial model"),
 ]

@@ -51,7 +51,7 @@ def test_blocks_of_receivers_and_samples_in_a_file(whole, tmp_path, monkeypatch)
     blocks = tmp_path / "out"
     monkeypatch.setattr(limits, "RECORD_BLOCK", 2 * 7 * 4 * craton.plan(SCENARIO).steps)
     monkeypatch.setattr(limits, "RECORD_IN_MEMORY", 1000)
-    monkeypatch.setattr("craton.io.miniseed.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("craton.io.seismograms.BLOCK_BYTES", 1000)
     result = craton.run(SCENARIO, out=blocks, progress=False)
     assert isinstance(result.samples, np.memmap) and len(list(records.blocks(result))) == 2
     same_waveforms(blocks, whole)

@@ -139,7 +139,7 @@ def test_an_rfile_without_a_place_is_in_its_own_axes_and_has_no_air(tmp_path):
     vs = values({"kind": "file", "file": file}, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)]))[1]
     assert vs[0] == vs[1] == pytest.approx(vs[2], abs=1e-3)  # that of the first rock below, at 400 m
     assert vs[3] == pytest.approx(vs[0] + 0.1 * 50, abs=0.1)
-    blocks = rfile_format.read_blocks(file).blocks
+    (_, *blocks), _ = rfile_format.read_blocks(file)
     assert [block.values.shape for block in blocks] == [(49, 49, 8, 5), (25, 25, 8, 5)]
     (tmp_path / "short.rfile").write_bytes((tmp_path / "model.rfile").read_bytes()[:-4])
     (tmp_path / "no.rfile").write_bytes(b"text that is no rfile")

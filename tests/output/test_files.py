@@ -12,7 +12,7 @@ from paths import DATA
 from scipy.special import erf
 
 from craton.errors import ResourceError, ScenarioError
-from craton.io import cmtsolution, quakeml, srf, stations
+from craton.io import cmtsolution, quakeml, ruptures, stations
 from craton.io.contents import moment_tensor
 from craton.scenario import dumps, loads
 from craton.survey import faults, fibres, geography, planes, problems, receivers, source_files, sources, warnings
@@ -64,7 +64,7 @@ def check_problem(tables, key, *words, **options):
 
 
 def fault(path):
-    return faults.build(srf.read(path), "f", geography.Metres(), medium)
+    return faults.build(ruptures.read_srf(path), "f", geography.Metres(), medium)
 
 
 # --- the map ----------------------------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def test_whole_of_a_fault(tmp_path):
     text = (FILES / "rupture_v2.srf").read_text()
     (tmp_path / "r.srf").write_text(text.replace("100.00 ", "200.00 "))
     assert "50 % of the slip" in fault(tmp_path / "r.srf").warnings[0]
-    file = srf.read(FILES / "rupture_v2.srf")
+    file = ruptures.read_srf(FILES / "rupture_v2.srf")
     assert list(file.vs) == pytest.approx([3000, np.nan], nan_ok=True)
     assert list(file.density) == pytest.approx([2500, np.nan], nan_ok=True)
     file.vs[:] = np.nan

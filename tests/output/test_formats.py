@@ -12,7 +12,7 @@ from filecase import LINE, run_of
 from craton import io
 from craton.cli.app import main
 from craton.errors import CratonError
-from craton.io import miniseed, segy, vtkhdf
+from craton.io import segy, seismograms, vtkhdf
 from craton.io.contents import FileError, UnknownFormat
 
 obspy = pytest.importorskip("obspy")
@@ -31,7 +31,7 @@ def test_rows_name_readers_and_writers():
         words = inspect.signature(row.function(row.write if is_written else row.read)).parameters
         assert ({"dataset", "path"} if is_written else set(row.options)) <= set(words), row
         assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in row.suffixes), row
-        if not (row.suffixes or row.file or row.holds == "source"):  # of a source the scenario names the format
+        if row.recognises:
             assert callable(row.function(row.recognises)), row
     claimed = [(row.holds, suffix) for row in io.FORMATS for suffix in row.suffixes]
     assert len(set(claimed)) == len(claimed)
@@ -233,7 +233,9 @@ def test_gathers_have_their_sources_and_shots_their_waveforms_and_stations(surve
         x, source_x, offset = (file.attributes(field)[:].reshape(3, 4) for field in fields)
     assert np.array_equal(x[0] / 100, data.x) and np.array_equal(source_x[:, 0] / 100, data.source_x)
     assert np.array_equal(offset, data.x.values - data.source_x.values[:, None])
-    assert [t.stats.shot for t in miniseed.stream(data)] == [f"source 1.{n}" for n in (1, 2, 3) for _ in range(4 * 2)]
+    assert [t.stats.shot for t in seismograms.stream(data)] == [
+        f"source 1.{n}" for n in (1, 2, 3) for _ in range(4 * 2)
+    ]
     assert len(obspy.read_inventory(str(tmp_path / "s.xml"))[0]) == 4
     traces = obspy.read(str(tmp_path / "w.mseed"))
     assert len(traces) == 8 and traces[0].stats.delta == pytest.approx(0.01)

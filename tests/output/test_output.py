@@ -21,7 +21,7 @@ from scipy.special import erf
 import craton
 from craton.driver import waves
 from craton.errors import CratonError, ResourceError, ScenarioError
-from craton.io import fdsn, miniseed
+from craton.io import fdsn, seismograms
 from craton.output import dataset, export
 from craton.output.shots import check_survey_out
 from craton.output.snapshots import SnapshotWriter
@@ -254,10 +254,10 @@ def test_codes_and_channels_of_mseed_and_stationxml(tmp_path, monkeypatch):
     up = inventory.select(station="R2", channel="HXZ", location="")[0][0][0]
     assert (up.azimuth, up.dip, up.response.instrument_sensitivity.input_units) == (0.0, -90.0, "M/S")
     assert abs(obspy.geodetics.gps2dist_azimuth(0, 0, 0, up.longitude)[0] - 1500) < 5  # WGS84 against the sphere
-    ids = {trace.id for trace in miniseed.stream(waveforms(n=1, sampling=0.025), "AB")}
+    ids = {trace.id for trace in seismograms.stream(waveforms(n=1, sampling=0.025), "AB")}
     assert ids == {"AB.R1..BXE", "AB.R1..BXN", "AB.R1..BXZ"}
     monkeypatch.setitem(sys.modules, "obspy", None)
-    refused(ResourceError, "ObsPy", miniseed.stream, waveforms())
+    refused(ResourceError, "ObsPy", seismograms.stream, waveforms())
 
 
 def test_codes_of_bands_and_stations():

@@ -15,7 +15,7 @@ from obspy.geodetics import gps2dist_azimuth
 
 import craton
 from craton.errors import ScenarioError
-from craton.io import sac
+from craton.io import seismograms
 from craton.model.globe import prem
 from craton.model.globe.chunk import chunk
 from craton.report import traces
@@ -305,7 +305,7 @@ def test_records_of_two_sensors_have_codes_of_their_own(tmp_path):
         assert inventory.get_coordinates(trace.id, trace.stats.starttime)["local_depth"] == depth
     assert [s.code for n in inventory for s in n] == ["KIK01", "SURF"]
     assert stream.select(id="GE.SURF..*Z") and stream.select(id="GE.SURF.DI.*Z")
-    sac.write(result.dataset, tmp_path / "sac")
+    seismograms.write_sac(result.dataset, tmp_path / "sac")
     depths = {t.id: t.stats.sac.stdp for t in obspy.read(str(tmp_path / "sac" / "*.sac"))}
     assert set(depths) == set(ids)
     assert depths[next(i for i in ids if "KIK01.D2" in i)] == 200

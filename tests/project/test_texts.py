@@ -11,7 +11,7 @@ from smallcase import write
 import craton
 from craton import io
 from craton.cli import main
-from craton.io import fdsn, sac
+from craton.io import fdsn, seismograms
 from craton.io.contents import FileError
 from craton.report import FIGURES, figures
 from craton.text import in_ascii
@@ -129,7 +129,7 @@ def test_a_title_may_have_lines_and_an_ascii_terminal_gets_replacements(tmp_path
 
 @pytest.mark.long
 def test_a_failed_conversion_leaves_nothing(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(sac, "headers_of_trace", lambda *_: 1 / 0)
+    monkeypatch.setattr(seismograms, "headers_of_trace", lambda *_: 1 / 0)
     for _ in range(2):
         assert main(["convert", str(run), str(tmp_path / "x.sac")]) == 2
         assert not (tmp_path / "x.sac").exists()

@@ -10,7 +10,7 @@ from common import linux, refused
 
 from craton import io, memory
 from craton.errors import ResourceError, ScenarioError
-from craton.io import hdf5
+from craton.io import regular
 from craton.io.contents import FileError
 from craton.methods import METHODS
 from craton.methods.waves import pictures, problem
@@ -146,18 +146,18 @@ def test_an_hdf5_file_without_an_end_is_refused(tmp_path, monkeypatch):
     with h5py.File(path, "w") as file:
         file["x"] = np.zeros(3)
         file["x"].attrs["units"] = "m"  # of variable length: in a heap
-    monkeypatch.setattr(hdf5, "SECONDS", 1)
-    hdf5.refuse_endless(path)
-    misses = hdf5.fault.cache_info().misses
-    hdf5.refuse_endless(path)
-    assert hdf5.fault.cache_info().misses == misses
+    monkeypatch.setattr(regular, "SECONDS", 1)
+    regular.refuse_endless(path)
+    misses = regular.fault.cache_info().misses
+    regular.refuse_endless(path)
+    assert regular.fault.cache_info().misses == misses
     data = path.read_bytes()
     objects = data.index(b"GCOL") + 16
     path.write_bytes(data[:objects] + bytes(16) + data[objects + 16 :])
     refused(FileError, "cube.e: the HDF5 library comes to no end", io.read, path, "mesh")
     # other readers ask as well
     path.rename(tmp_path / "model.nc")
-    monkeypatch.setattr(hdf5, "fault", lambda *file: "it is endless")
+    monkeypatch.setattr(regular, "fault", lambda *file: "it is endless")
     for holds in ("gridded model", "table", "wavefield"):
         with pytest.raises(FileError, match="model.nc: it is endless"), io.read(tmp_path / "model.nc", holds):
             pass

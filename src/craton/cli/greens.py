@@ -50,7 +50,7 @@ def query(
     force: flag("force", "Replace the files.") = False,
 ):
     """Write the seismograms of an earthquake; without a file, of the store's own sources."""
-    from craton.io.miniseed import write
+    from craton.io.seismograms import write_miniseed as write
 
     sources = {"cmt": cmt, "srf": srf, "quakeml": quakeml, "csv": csv}
     files = {KINDS[name]: file for name, file in sources.items() if file is not None}

@@ -216,9 +216,9 @@ class Result:
 
     def stream(self):
         """Return the waveforms as an obspy.Stream, with coordinates, distances and back azimuths in
-        ``trace.stats``; needs the `seis` extra. See `craton.io.miniseed.stream`.
+        ``trace.stats``; needs the `seis` extra. See `craton.io.seismograms.stream`.
         """
-        from craton.io.miniseed import stream
+        from craton.io.seismograms import stream
 
         return stream(self.dataset, self.scenario.output.network)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton.io import sac
+from craton.io import seismograms
 
 # MTUQ's couples, in up, south, east: our components and signs (Aki & Richards 2002, box 4.4)
 COUPLES = {
@@ -59,7 +59,7 @@ def write_mtuq(store, at, path, wavelet=None, network="XX", sampling=None, stati
     for couple, (name, sign) in COUPLES.items():
         source = {"kind": "moment_tensor", "at": at, "tensor": {name: sign}, "wavelet": wavelet}
         dataset = store.seismograms([source], stations, sampling, None, ("displacement",))
-        written &= sac.write(rotated(dataset), path, network, f"{{channel}}.{couple}")
+        written &= seismograms.write_sac(rotated(dataset), path, network, f"{{channel}}.{couple}")
     return written
 
 

@@ -6,7 +6,6 @@ docs/developer/add_a_format.md.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -42,7 +41,7 @@ class Format:
     file : str
         Name of the file in OUT, of formats that a run writes.
     recognises : str
-        Function of the module, ``recognises(path)``: whether a file is in this format.
+        Function of the module, ``recognises(path)``: whether a file is in this format; without it any file is.
     """
 
     name: str
@@ -53,37 +52,17 @@ class Format:
     write: str | Callable = "write"
     options: tuple[str, ...] = ()
     file: str = ""
-    recognises: str = "recognises"
+    recognises: str = ""
 
-    def function(self, name):
-        """Return the function of the module that has a name.
-
-        Parameters
-        ----------
-        name : str or callable
-            A callable is returned as it is.
-
-        Returns
-        -------
-        callable
-        """
+    def function(self, name: str | Callable) -> Callable:
+        """Return the function of the module that has a name; a callable as it is."""
         return name if callable(name) else getattr(import_module(f"craton.io.{self.module}"), name)
 
-    def matches(self, path):
-        """Whether a file is in this format.
-
-        Parameters
-        ----------
-        path : pathlib.Path
-            A file or folder that exists.
-
-        Returns
-        -------
-        bool
-        """
+    def matches(self, path: Path) -> bool:
+        """Whether a file or folder that exists is in this format."""
         if self.suffixes:
             return path.suffix.lower() in self.suffixes
-        return self.function(self.recognises)(path)
+        return not self.recognises or self.function(self.recognises)(path)
 
 
 TEXT = ("source", "station", "wavelet")  # callers name the line of what is wrong in these
@@ -91,90 +70,61 @@ FOLDERS = ("mesh", "raster", "gridded model", "wavefield", "table")  # of SPECFE
 LARGEST_TEXT = 1 << 30  # bytes; a million moment tensors have 300 MB
 FORMATS = [
     Format("csv", "source", "source_table"),
-    Format("fsp", "source", "fsp", options=("subfaults",)),
+    Format("fsp", "source", "ruptures", read="read_fsp", options=("subfaults",)),
     Format("cmtsolution", "source", "cmtsolution", options=("convention",)),
     Format("forcesolution", "source", "cmtsolution", read="read_forces"),
-    Format("srf", "source", "srf"),
+    Format("srf", "source", "ruptures", read="read_srf"),
     Format("quakeml", "source", "quakeml"),
-    Format("StationXML", "station", "stationxml"),
+    Format("StationXML", "station", "stationxml", recognises="is_xml"),
     Format("FDSN text", "station", "stations", read="read_fdsn", recognises="is_fdsn"),
     Format("STATIONS", "station", "stations", read="read_specfem", recognises="is_specfem"),
-    Format("CSV", "station", "stations", read="read_table", recognises="is_table"),
+    Format("CSV", "station", "stations", read="read_table"),
     Format("text", "wavelet", "text_table", read="read_samples"),
-    Format("Gmsh", "mesh", "gmsh_vtk", (".msh",)),
-    Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),
-    Format("Exodus", "mesh", "exodus", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")),
-    Format("mesh folders of SPECFEM3D", "mesh", "specfem_mesh"),
-    Format("ESRI ASCII grid", "raster", "esri_ascii", (".asc",)),
-    Format("GeoTIFF", "raster", "geotiff", (".tif", ".tiff")),
+    Format("Gmsh", "mesh", "meshes", (".msh",), read="read_gmsh_vtk"),
+    Format("VTK", "mesh", "meshes", (".vtk", ".vtu"), read="read_gmsh_vtk"),
+    Format("Exodus", "mesh", "meshes", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen"), read="read_exodus"),
+    Format("mesh folders of SPECFEM3D", "mesh", "meshes", read="read_specfem", recognises="is_folder"),
+    Format("ESRI ASCII grid", "raster", "rasters", (".asc",), read="read_esri"),
+    Format("GeoTIFF", "raster", "rasters", (".tif", ".tiff"), read="read_geotiff"),
     Format("SW4 rfile", "raster", "rfile", (".rfile",), read="read_topography"),
-    Format("netCDF or zarr", "raster", "netcdf", read="read_raster"),
-    Format("SEG-Y", "gridded model", "segy_model", (".sgy", ".segy"), read="opened"),
-    Format("SW4 rfile", "gridded model", "rfile", (".rfile",), read="opened"),
-    Format("raw binary", "gridded model", "raw_model", (".bin", ".raw"), read="opened"),
-    Format("SPECFEM tomography", "gridded model", "tomography_xyz", read="opened"),
-    Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
-    Format("H5DRM", "wavefield", "h5drm", (".h5drm",)),
-    Format("netCDF or zarr", "wavefield", "wavefield"),
-    Format("TauP", "radial model", "taup", (".nd", ".tvel")),
-    Format("CSV", "radial model", "radial_csv", (".csv",)),
-    Format("text or TauP", "layers", "layer_table"),
-    Format("parquet", "table", "parquet", (".parquet",)),
+    Format("netCDF or zarr", "raster", "netcdf", read="read_raster", recognises="recognises"),
+    Format("SEG-Y", "gridded model", "segy", (".sgy", ".segy"), read="read_model"),
+    Format("SW4 rfile", "gridded model", "rfile", (".rfile",)),
+    Format("raw binary", "gridded model", "gridded", (".bin", ".raw"), read="read_numbers"),
+    Format("SPECFEM tomography", "gridded model", "gridded", read="read_tomography", recognises="is_tomography"),
+    Format("netCDF or zarr", "gridded model", "netcdf", read="opened", recognises="recognises"),
+    Format("H5DRM", "wavefield", "wavefield", (".h5drm",), read="read_h5drm"),
+    Format("netCDF or zarr", "wavefield", "wavefield", recognises="recognises"),
+    Format("TauP", "radial model", "depth_tables", (".nd", ".tvel"), read="read_radial"),
+    Format("CSV", "radial model", "depth_tables", (".csv",), read="read_radial"),
+    Format("text or TauP", "layers", "depth_tables", read="read_layers"),
+    Format("parquet", "table", "text_table", (".parquet",), read="read_parquet"),
     Format("netCDF or zarr", "table", "netcdf", (".nc", ".zarr"), read="read_table"),
     Format("text", "table", "text_table"),
-    Format("MiniSEED", "waveform", "miniseed", file="waveforms.mseed"),
+    Format("MiniSEED", "waveform", "seismograms", write="write_miniseed", file="waveforms.mseed"),
     Format("StationXML", "waveform", "stationxml", file="stations.xml"),
     Format("QuakeML", "waveform", "quakeml", write="write_event", file="event.quakeml"),
-    Format("SAC", "seismograms", "sac", (".sac",)),
-    Format("ASDF", "seismograms", "asdf", (".asdf", ".h5")),
+    Format("SAC", "seismograms", "seismograms", (".sac",), write="write_sac"),
+    Format("ASDF", "seismograms", "seismograms", (".asdf", ".h5"), write="write_asdf"),
     Format("SEG-Y", "gather", "segy", (".sgy", ".segy"), write="write_gathers"),
     Format("SU", "gather", "segy", (".su",), write="write_gathers"),
     Format("VTKHDF", "snapshots", "vtkhdf", (".vtkhdf",), write="write_snapshots"),
-    Format("GeoTIFF", "peaks", "geotiff", (".tif", ".tiff"), write="write_map"),
-    Format("H5DRM", "recording", "h5drm", (".h5drm",)),
+    Format("GeoTIFF", "peaks", "rasters", (".tif", ".tiff"), write="write_geotiff"),
+    Format("H5DRM", "recording", "wavefield", (".h5drm",), write="write_h5drm"),
     Format("netCDF", "peaks", "netcdf", (".nc",), write="write_map"),
 ]
 
 
-def formats(holds):
-    """Return the rows that hold a kind of data.
-
-    Parameters
-    ----------
-    holds : str
-        As of `Format`.
-
-    Returns
-    -------
-    list of Format
-    """
+def formats(holds: str) -> list[Format]:
+    """Return the rows that hold a kind of data."""
     return [row for row in FORMATS if row.holds == holds]
 
 
-def read(path, holds, name=None, **options):
-    """Read a file of another program.
+def read(path, holds: str, name: str | None = None, **options):
+    """Read a file of another program that holds what is asked for, as of `Format`, and return what its reader returns.
 
-    Parameters
-    ----------
-    path : path-like
-    holds : str
-        What it should hold, as of `Format`.
-    name : str, optional
-        Of its format, where it cannot be told from the file.
-    options : dict
-        For the reader.
-
-    Returns
-    -------
-    What the format's reader returns.
-
-    Raises
-    ------
-    FileError
-        No such file, a format that is not known, or what the reader finds wrong: a message and its
-        remedy.
-    OSError
-        The file cannot be opened.
+    `name` is that of its format, where it cannot be told from the file; `options` are for the reader. Raises FileError, a
+    message and its remedy: no such file, a format that is not known, or what the reader finds wrong.
     """
     path = Path(path)
     if name is None or path.exists():
@@ -189,16 +139,5 @@ def read(path, holds, name=None, **options):
     # what overflows while it is read is not finite then, and refused
     with errors_of_libraries(path, says_line=holds in TEXT), warnings_of_libraries(path):
         contents = row.function(row.read)(path, **options)
-    if row.read == "opened":
-        return _opened(path, contents)
     limits.check(contents, holds)
     return contents
-
-
-@contextmanager
-def _opened(path, manager):
-    """Enter a file that stays open while it is read; what is wrong with it is told as by `read`."""
-    with ExitStack() as files:
-        with errors_of_libraries(path), warnings_of_libraries(path):
-            contents = files.enter_context(manager)
-        yield contents

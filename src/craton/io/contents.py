@@ -24,18 +24,8 @@ class FileError(InputError):
 def errors_of_libraries(path, says_line=False):
     """Inside, whatever a library raises on a damaged file becomes a FileError that names it.
 
-    Errors of this package outside its readers stay what they are, and so do files that cannot be
-    opened.
-
-    Parameters
-    ----------
-    path : path-like
-    says_line : bool
-        Whether the caller names the file and the line of a ValueError of this package itself.
-
-    Raises
-    ------
-    FileError
+    Errors of this package outside its readers stay what they are, and so do files that cannot be opened, and with
+    `says_line` a ValueError of this package, to which the caller adds the file.
     """
     try:
         yield
@@ -58,12 +48,8 @@ def errors_of_libraries(path, says_line=False):
 
 @contextmanager
 def warnings_of_libraries(path):
-    """Inside, what libraries warn of goes to the log of debugging: what is wrong with a file is an
-    error, and what is not is nothing to its user.
-
-    Parameters
-    ----------
-    path : path-like
+    """Inside, what libraries warn of goes to the log of debugging: what is wrong with a file is an error, and what is not is
+    nothing to its user.
     """
     with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
         warnings.simplefilter("always")
@@ -83,12 +69,8 @@ def _module_of(error):
 
 
 def close_quietly(error):
-    """Let go of what the frames of an error hold: files that were opened half way print tracebacks
-    of their own when they are closed.
-
-    Parameters
-    ----------
-    error : Exception
+    """Let go of what the frames of an error hold: files that were opened half way print tracebacks of their own when they are
+    closed.
     """
     before, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
     try:
@@ -110,21 +92,7 @@ class MissingLibrary(FileError):
 
 
 def floats(texts):
-    """Numbers of texts as files write them.
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        A text is no number. ``1_0``, which is Python's way of writing 10, is none in a file.
-    """
+    """Return the numbers of texts as files write them: ``1_0``, which is Python's way of writing 10, is none and raises ValueError."""
     if "_" in "".join(texts):
         text = next(text for text in texts if "_" in text)
         raise ValueError(f"could not convert string to float: {text!r}")
@@ -272,24 +240,12 @@ class Stations:
         return list(zip(networks, self.codes if self.codes is not None else self.names))
 
 
-def sensors(rows):
+def sensors(rows) -> Stations:
     """Return the stations of rows, one for each sensor and epoch, that files on Earth state.
 
-    Parameters
-    ----------
-    rows : iterable of (str, tuple)
-        Channel, empty of a station itself; and network, station, location, longitude, latitude
-        (degrees), depth, elevation of the ground (m), begin and end (s since 1970, None where it is
-        open). Channels of equal rows are one sensor, a channel that stands twice is two.
-
-    Returns
-    -------
-    Stations
-
-    Raises
-    ------
-    ValueError
-        There are none.
+    A row has the channel, empty of a station itself; and network, station, location, longitude, latitude (degrees), depth,
+    elevation of the ground (m), begin and end (s since 1970, None where it is open). Channels of equal rows are one sensor,
+    a channel that stands twice is two. Raises ValueError where there are none.
     """
     counts = Counter(rows)
     rows = list(dict.fromkeys(row for _, row in counts))
@@ -315,20 +271,10 @@ def sensors(rows):
 
 
 def moment_tensor(six, convention="rtp"):
-    """Moment tensor, east-north-up, from the six numbers of a CMTSOLUTION.
+    """Return the moment tensor (3, 3), east-north-up, from the six numbers of a CMTSOLUTION, Mrr Mtt Mpp Mrt Mrp Mtp.
 
-    Parameters
-    ----------
-    six : array_like, shape (6,)
-        Mrr Mtt Mpp Mrt Mrp Mtp.
-    convention : str
-        ``"rtp"``: r up, theta south, phi east (Global CMT, SPECFEM). ``"ned"``: the six are Mxx Myy
-        Mzz Mxy Mxz Myz with x north, y east, z down, as the finite-fault files of the USGS have
-        them under the same names.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
+    `convention` ``"rtp"``: r up, theta south, phi east (Global CMT, SPECFEM). ``"ned"``: the six are Mxx Myy Mzz Mxy Mxz Myz
+    with x north, y east, z down, as the finite-fault files of the USGS have them under the same names.
     """
     a, b, c, ab, ac, bc = six
     if convention == "ned":
@@ -336,18 +282,8 @@ def moment_tensor(six, convention="rtp"):
     return np.array([[c, -bc, ac], [-bc, b, -ab], [ac, -ab, a]])
 
 
-def unique_codes(pairs):
-    """Station codes; network.station for all where a code stands twice.
-
-    Parameters
-    ----------
-    pairs : list of (str, str)
-        Codes of network and station.
-
-    Returns
-    -------
-    list of str
-    """
+def unique_codes(pairs) -> list[str]:
+    """Return the station codes of pairs of network and station; network.station for all where a code stands twice."""
     codes = [station for _, station in pairs]
     return (
         codes if len(set(codes)) == len(codes) else [f"{network}.{station}".lstrip(".") for network, station in pairs]
@@ -374,18 +310,9 @@ class RadialTable:
     moho: float | None = None
 
 
-def surface_radius(deepest):
-    """Radius of the surface, m: the largest depth where that is beyond 6000 km, else that of the
-    Earth, 6371 km.
-
-    Parameters
-    ----------
-    deepest : float
-        Largest depth of a file, m.
-
-    Returns
-    -------
-    float
+def surface_radius(deepest) -> float:
+    """Return the radius of the surface, m: the largest depth of a file, m, where that is beyond 6000 km, else the Earth's,
+    6371 km.
     """
     return deepest if deepest > 6e6 else 6_371_000.0
 
@@ -434,3 +361,70 @@ class Wavefield:
         """Time of the last values, s."""
         last = min(self.place.get(name, 0.0) for name in self.values)
         return self.start + (self.samples - 1 + last) * self.interval
+
+
+# Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the format.
+CORNERS = (0, 2, 8, 6, 18, 20, 26, 24)
+BELOW, ABOVE, UPRIGHT = (1, 5, 7, 3), (19, 23, 25, 21), (9, 11, 17, 15)
+NODE_ORDERS = {
+    # VTK file formats, type 29 (and 25: the first 20)
+    "VTK": (*CORNERS, *BELOW, *ABOVE, *UPRIGHT, 12, 14, 10, 16, 4, 22, 13),
+    # Gmsh reference manual, "Node ordering"
+    "gmsh": (*CORNERS, 1, 3, 9, 5, 11, 7, 17, 15, 19, 21, 23, 25, 4, 10, 12, 14, 16, 22, 13),
+    # Exodus II: A finite element data model, HEX27
+    "Exodus": (*CORNERS, *BELOW, *UPRIGHT, *ABOVE, 13, 4, 22, 12, 14, 10, 16),
+    # SPECFEM3D Cartesian manual, figure of HEX27
+    "SPECFEM": (*CORNERS, *BELOW, *UPRIGHT, *ABOVE, 4, 10, 14, 16, 12, 22, 13),
+}
+
+
+@dataclass
+class MeshParts:
+    """What a mesh file holds, before it is a mesh: nodes, hexahedra, quadrilaterals and sides, each with the name of its
+    group.
+
+    Parameters
+    ----------
+    points : (m, 3) array
+        Nodes, m.
+    elements : list of (ne, 8, 20 or 27) arrays
+        Node numbers from 0, in VTK's order.
+    names : list of (ne,) object arrays
+        Name of each element's group, None where it has none.
+    quads : list of ((nq, 4) array, (nq,) object array)
+        Corners of quadrilaterals and the names of their groups.
+    sides : dict of str to (elements, local faces)
+        Face sets given by element.
+    others : list of arrays
+        Node numbers of points, lines and surfaces.
+    counts : dict of str to int
+        How many cells of types that are neither hexahedra nor quadrilaterals there are.
+    """
+
+    points: np.ndarray
+    elements: list = field(default_factory=list)
+    names: list = field(default_factory=list)
+    quads: list = field(default_factory=list)
+    sides: dict = field(default_factory=dict)
+    others: list = field(default_factory=list)
+    counts: dict = field(default_factory=dict)
+
+    def add_elements(self, cells, order: str, names):
+        """Add hexahedra (ne, 8, 20 or 27), their nodes in an order of `NODE_ORDERS`, and the names of their groups (ne,)."""
+        width = cells.shape[1]
+        if width not in (8, 20, 27):
+            raise FileError(f"elements of {width} nodes are no hexahedra of 8, 20 or 27")
+        columns = [NODE_ORDERS[order][:width].index(place) for place in NODE_ORDERS["VTK"][:width]]
+        self.elements.append(np.asarray(cells[:, columns], np.int64))
+        self.names.append(names)
+
+    def add_quads(self, corners, names):
+        """Add quadrilaterals (nq, 4) and the names of their groups (nq,)."""
+        self.quads.append((np.asarray(corners, np.int64), names))
+        self.others.append(np.asarray(corners, np.int64).ravel())
+
+    def add_others(self, kind: str, cells):
+        """Count cells of another type."""
+        self.counts[kind] = self.counts.get(kind, 0) + len(cells)
+        if isinstance(cells, np.ndarray) and cells.dtype != object:
+            self.others.append(cells.ravel())

@@ -10,22 +10,10 @@ from datetime import UTC, datetime
 import numpy as np
 
 from craton.conventions import ORIGIN_TIME
-from craton.io.bearings import bearings, geodesic
 from craton.text import in_ascii
 
-# Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics
-# have no corner period).
-BANDS = (
-    (1000, "F"),
-    (250, "C"),
-    (80, "H"),
-    (10, "B"),
-    (1.000001, "M"),
-    (0.999, "L"),
-    (0.1, "V"),
-    (0.01, "U"),
-    (0, "R"),
-)
+# Band letters of the FDSN table and their lowest sampling rates, Hz (broad-band letters: synthetics have no corner period).
+BANDS = dict(zip("FCHBMLVUR", (1000, 250, 80, 10, 1.000001, 0.999, 0.1, 0.01, 0)))
 # Quantity -> (source letter, location code, unit in StationXML). X = synthetic, as SPECFEM and
 # Instaseis write it. None: the tensor component is the location code, since a channel code has one
 # letter for it only.
@@ -95,51 +83,29 @@ class Site:
 
 
 def sites(dataset, network="XX"):
-    """Return the `Site` of each receiver of a dataset.
-
-    Those of a box that lies nowhere are laid about 0 N, 0 E at 111.195 km per degree.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        As made by `craton.output.dataset.waveforms`; of one shot.
-    network : str
-        Code where the dataset has none.
+    """Return the `Site` of each receiver of a dataset of one shot (`craton.output.dataset.waveforms`); `network` is the code
+    where the dataset has none. Those of a box that lies nowhere are laid about 0 N, 0 E at 111.195 km per degree.
     """
     columns = {name: c.values for name, c in dataset.coords.items() if c.dims == ("receiver",)}
-    rows = range(dataset.sizes["receiver"])
     names = [str(name) for name in columns["receiver"]]
     networks = network_codes(columns.get("network", [network] * len(names)))
     codes = _codes(networks, [str(code) for code in columns.get("station", names)])
     locations = [str(code) for code in columns.get("location", [""] * len(names))]
-    count, numbers = Counter(), []
+    count, sensors = Counter(), []
     for pair in zip(networks, codes):
         count[pair] += 1
-        numbers.append(count[pair])
-    places = [_place({key: values[n] for key, values in columns.items()}) for n in rows]
-    paths = _paths(dataset, columns)
+        sensors.append(count[pair])
+    of_each = _places(columns) | _paths(dataset, columns)
+    rows = zip(*(np.asarray(values, float).tolist() for values in of_each.values()))
+    xyz = zip(*(np.asarray(columns[axis], float).tolist() for axis in "xyz"))
     return [
-        Site(
-            networks[n],
-            codes[n],
-            names[n],
-            **places[n],
-            **{k: float(v[n]) for k, v in paths.items()},
-            location=locations[n],
-            sensor=numbers[n],
-        )
-        for n in rows
+        Site(*words, xyz=place, location=location, sensor=sensor, **dict(zip(of_each, row)))
+        for words, place, location, sensor, row in zip(zip(networks, codes, names), xyz, locations, sensors, rows)
     ]
 
 
 def sites_of_traces(dataset, network="XX"):
-    """Return the `Site` of each trace of a dataset: dict from ``network.station.location.channel``.
-
-    Parameters
-    ----------
-    dataset, network
-        As of `sites`.
-    """
+    """Return the `Site` of each trace of a dataset: dict from ``network.station.location.channel``."""
     interval = float(dataset.time.attrs["sampling_interval"])
     names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
     return {
@@ -161,16 +127,15 @@ def _codes(networks, names):
     return codes
 
 
-def _place(row):
-    """Latitude, longitude, elevation of the ground, depth and position of one receiver."""
-    xyz = tuple(float(row[axis]) for axis in "xyz")
-    if "longitude" not in row:
-        on_earth = {"latitude": xyz[1] / METRES_PER_DEGREE, "longitude": xyz[0] / METRES_PER_DEGREE}
-        return {**on_earth, "ground": max(xyz[2], 0.0), "depth": max(-xyz[2], 0.0), "xyz": xyz}
-    depth = float(row["depth"]) if "depth" in row else 0.0
-    elevation = float(row["elevation"]) if "elevation" in row else -depth
-    on_earth = {"latitude": float(row["latitude"]), "longitude": float(row["longitude"])}
-    return {**on_earth, "ground": elevation + depth, "depth": depth, "xyz": xyz}
+def _places(columns):
+    """Return latitude, longitude, elevation of the ground and depth of all receivers."""
+    if "longitude" not in columns:
+        x, y, z = (np.asarray(columns[axis], float) for axis in "xyz")
+        on_earth = {"latitude": y / METRES_PER_DEGREE, "longitude": x / METRES_PER_DEGREE}
+        return on_earth | {"ground": np.maximum(z, 0.0), "depth": np.maximum(-z, 0.0)}
+    depth = columns.get("depth", np.zeros(len(columns["longitude"])))
+    ground = columns.get("elevation", -depth) + depth
+    return {"latitude": columns["latitude"], "longitude": columns["longitude"], "ground": ground, "depth": depth}
 
 
 def _paths(dataset, columns):
@@ -191,21 +156,8 @@ def _paths(dataset, columns):
 
 
 def source_place(dataset, point="source"):
-    """Latitude and longitude, degrees, and depth, m, of the source of a dataset; None where it does
-    not say them.
-
-    In a box that lies nowhere they are about 0 N, 0 E as those of receivers: see `sites`.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Of one shot.
-    point : str
-        ``"source"``, or ``"centroid"`` where that is elsewhere.
-
-    Returns
-    -------
-    tuple of float or None
+    """Return latitude and longitude, degrees, and depth, m, of the source of a dataset of one shot, or of its ``"centroid"``
+    where that is elsewhere; None where it does not say them. In a box that lies nowhere they are about 0 N, 0 E, as `sites`.
     """
     if "longitude" in dataset.coords:
         return _degrees_of_source(dataset, point)
@@ -239,18 +191,10 @@ def _stated(dataset, name):
 
 
 def orientation(component, site):
-    """Azimuth and dip of a component, degrees; None where it has none.
+    """Return azimuth and dip of a component, degrees; None where it has none.
 
-    Parameters
-    ----------
-    component : str or None
-        ``"E"``, ``"N"``, ``"Z"``, ``"R"`` away from the source, ``"T"`` to the right of it as seen
-        from above; or two letters of a tensor, of which the first counts.
-    site : Site
-
-    Returns
-    -------
-    tuple of (float or None)
+    It is ``"E"``, ``"N"``, ``"Z"``, ``"R"`` away from the source, ``"T"`` to the right of it as seen from above; or two
+    letters of a tensor, of which the first counts; or None.
     """
     letter = component[0] if component else ""
     if letter in ORIENTATION:
@@ -261,106 +205,50 @@ def orientation(component, site):
 
 
 def span(dataset):
-    """First and last sample of a dataset: two obspy.UTCDateTime.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    """
+    """Return the times of the first and last sample of a dataset: two obspy.UTCDateTime."""
     times = dataset.time.values if dataset.sizes["time"] else np.zeros(1)
     return tuple(origin_time(dataset) + float(seconds) for seconds in times[[0, -1]])
 
 
 def band_code(interval):
-    """Letter of the FDSN band code.
-
-    Parameters
-    ----------
-    interval : float
-        Sampling interval, s.
-
-    Returns
-    -------
-    str
-    """
+    """Return the letter of the FDSN band code of a sampling interval, s."""
     rate = 1.0 / interval
-    return next(letter for lowest, letter in BANDS if rate >= lowest * (1 - 1e-9))
+    return next(letter for letter, lowest in BANDS.items() if rate >= lowest * (1 - 1e-9))
 
 
 def channel_code(quantity, component, interval, site=None):
-    """Location and channel code of one component, as ``("", "HXE")``.
+    """Return location and channel code of one component of a key of `CODES`, as ``("", "HXE")``; None is that of pressure.
 
-    The location is that of the sensor where the quantity needs none. Where it does, it is the
-    quantity's (``DI``, ``EZ``); of further receivers of a station its first letter, of tensors the
-    second, which the channel does not have, and the number of the receiver (``D2``, ``Z2``).
-
-    Parameters
-    ----------
-    quantity : str
-        A key of `CODES`.
-    component : str or None
-        None for pressure.
-    interval : float
-        Sampling interval, s.
-    site : Site, optional
-
-    Returns
-    -------
-    tuple of str
+    The location is that of the sensor where the quantity needs none. Where it does, it is the quantity's (``DI``, ``EZ``);
+    of further receivers of a station its first letter, of tensors the second, which the channel does not have, and the
+    number of the receiver (``D2``, ``Z2``).
     """
     source, location, _ = CODES[quantity]
     letter = component[0] if component else "H"
     channel = band_code(interval) + source + letter
-    if site is None or site.sensor == 1 and not site.location:
-        return component if location is None else location, channel
-    if location == "":
+    if site is not None and location == "":
         return site.location, channel
-    if site.sensor == 1:
+    if site is None or site.sensor == 1:
         return component if location is None else location, channel
     return (location or component[1])[0] + np.base_repr(site.sensor, 36), channel
 
 
 def seconds(date):
-    """Return a date of ISO 8601, UTC without an offset, as seconds since 1970.
-
-    Parameters
-    ----------
-    date : str
-
-    Raises
-    ------
-    ValueError
-        It is no date.
-    """
+    """Return a date of ISO 8601, UTC without an offset, as seconds since 1970; raise ValueError of what is none."""
     parsed = datetime.fromisoformat(date)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
-def is_seismic(channel):
-    """Whether a channel is one of a seismometer, accelerometer, hydrophone or strainmeter, not of
-    weather or of the state of a station: bool; so are channels without a code.
-
-    Parameters
-    ----------
-    channel : str
-        Its code.
+def is_seismic(channel) -> bool:
+    """Whether a channel is one of a seismometer, accelerometer, hydrophone or strainmeter, not of weather or of the state of a
+    station; so are channels without a code.
     """
     return not channel or channel[1:2] in SEISMIC or channel[1:3] == HYDROPHONE
 
 
-def station_codes(names):
-    """Station codes that MiniSEED can hold: the names themselves where they fit, else a letter and
-    a number.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Receiver names.
-
-    Returns
-    -------
-    list of str
-        Unique codes of one to five capital letters and digits, in the order of `names`.
+def station_codes(names) -> list[str]:
+    """Return station codes that MiniSEED can hold, unique and of one to five capital letters and digits: the names themselves
+    where they fit, else a letter and a number.
     """
     codes = [re.sub(r"[^A-Z0-9]", "", in_ascii(str(name)).upper()) for name in names]
     if len(set(codes)) == len(codes) and all(1 <= len(code) <= 5 for code in codes):
@@ -369,18 +257,8 @@ def station_codes(names):
     return [f"{letter}{np.base_repr(n + 1, 36):0>4}" for n in range(len(codes))]
 
 
-def network_codes(names):
-    """Network codes in capital letters and digits, 1 to 8, different where names are.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of each receiver.
-
-    Returns
-    -------
-    list of str
-    """
+def network_codes(names) -> list[str]:
+    """Return network codes of receivers in capital letters and digits, 1 to 8, different where names are."""
     different = list(dict.fromkeys(map(str, names)))
     codes = [re.sub(r"[^A-Z0-9]", "", in_ascii(name).upper())[:8] or "XX" for name in different]
     if len(set(codes)) < len(codes):
@@ -390,19 +268,7 @@ def network_codes(names):
 
 
 def components(dataset):
-    """Everything in a dataset by quantity and component.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        As made by `craton.output.dataset.waveforms`.
-
-    Yields
-    ------
-    quantity : str
-    component : str or None
-    values : ndarray, shape (receivers, times)
-    """
+    """Yield quantity, component or None, and values (receivers, times) of everything in a dataset."""
     for quantity in (name for name in dataset.data_vars if name in CODES):
         array = dataset[quantity]
         dim = next((d for d in ("component", "tensor") if d in array.dims), None)
@@ -411,17 +277,32 @@ def components(dataset):
 
 
 def origin_time(dataset):
-    """Origin time of a dataset.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-
-    Returns
-    -------
-    obspy.UTCDateTime
-    """
+    """Return the origin time of a dataset, an obspy.UTCDateTime."""
     import obspy
 
     stated = dataset.coords.get("origin_time", dataset.attrs.get("origin_time", ORIGIN_TIME))
     return obspy.UTCDateTime(str(getattr(stated, "values", stated)))
+
+
+# --- distances and azimuths -----------------------------------------------------------------------
+
+
+def bearings(east, north):
+    """Return distance, and azimuth there and back, degrees clockwise from north, of places east and north (m) of a source on
+    a flat map; a place at the source lies east of it.
+    """
+    distance = np.hypot(east, north)
+    azimuth = np.where(distance > 0, np.degrees(np.arctan2(east, north)), 90.0) % 360
+    return distance, azimuth, (azimuth + 180) % 360
+
+
+def geodesic(start, ends):
+    """Return azimuth at the start and back azimuth at each end, degrees, and length, m, of geodesics of WGS84: three arrays
+    (n,). The start is a longitude and a latitude, degrees, the ends arrays (n,) of them.
+    """
+    import pyproj
+
+    longitude, latitude = (np.asarray(degrees, float) for degrees in ends)
+    starts = (np.full(longitude.shape, float(degrees)) for degrees in start)
+    azimuth, back, distance = pyproj.Geod(ellps="WGS84").inv(*starts, longitude, latitude)
+    return np.asarray(azimuth) % 360, np.asarray(back) % 360, np.asarray(distance)

@@ -6,6 +6,7 @@ import logging
 import warnings
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from craton.errors import ResourceError
@@ -69,10 +70,7 @@ def read_with_obspy(path, form: str, reader: str):
 
 def has_obspy(path) -> bool:
     """Whether ObsPy is installed; where it is not, the log says which file is not written."""
-    try:
-        import_module("obspy")
-    except ImportError:
+    if not find_spec("obspy"):
         message = "ObsPy is not installed, so %s was not written; install it with: pip install 'craton[seis]'"
         logging.getLogger("craton").warning(message, path)
-        return False
-    return True
+    return find_spec("obspy") is not None

@@ -11,49 +11,30 @@ from craton.units import DIMENSIONS, LARGEST, SMALLEST
 MOST_POINTS = 1_000_000  # sources of a file, column by column
 MOST_ROWS = 100_000  # and of one whose rows or blocks are read one by one
 MOST_STATIONS = 1_000_000
-TURNS = 3600.0  # degrees of an angle
-LARGEST_SAMPLE = 1e15  # of a wavelet, whatever its unit
-LARGEST_SLIP = 1e4  # m, and m/s of its rate: a hundred times what was ever observed
-LARGEST_AREA = 5.2e14  # m2, surface of the Earth
-PLACES = ("longitude", "latitude")  # degrees, or metres: callers know the limits of angles
-RUPTURE = dict.fromkeys((*PLACES, "depth"), "length")
-RUPTURE |= {"onset": "time", "interval": "time", "vs": "velocity"}
-RUPTURE |= {"density": "density"}
+LIMITS = {name: (largest, DIMENSIONS[name][0]) for name, largest in LARGEST.items()}  # and unit
+LIMITS |= {"turn": (3600.0, "degrees"), "sample": (1e15, ""), "area": (5.2e14, "m2")}  # surface of the Earth
+LIMITS |= {"slip": (1e4, "m"), "slip rate": (1e4, "m/s")}  # a hundred times what was ever observed
+# Longitude and latitude in degrees or metres: callers know the limits of angles.
+PLACE = dict.fromkeys(("longitude", "latitude", "depth"), "length")
+SOURCE = PLACE | {"shift": "time", "width": "time", "moment": "moment", "force": "force"}
+NOUNS = {"shift": "time shift", "width": "half duration", "moment": "moment, component", "force": "force, component"}
+RUPTURE = PLACE | {"onset": "time", "interval": "time", "vs": "velocity", "density": "density"}
+RUPTURE |= {"slip": "slip", "rates": "slip rate", "area": "area"} | dict.fromkeys(("strike", "dip", "rake"), "turn")
 REMEDY = "Correct the number or its unit."
 
 
-def check(contents, holds):
-    """Refuse what a file holds beyond the limits.
+def check(contents, holds: str):
+    """Refuse what a file holds beyond the limits: raise FileError that names the first number and the limit.
 
-    Parameters
-    ----------
-    contents : object
-        Of a reader.
-    holds : str
-        As of `craton.io.Format`.
-
-    Raises
-    ------
-    FileError
-        Names the first number that is too large or not finite, and the limit.
+    `holds` is that of a `craton.io.Format`.
     """
-    checks = {"source": _sources, "station": _stations, "mesh": _mesh, "wavelet": _wavelet}
-    checks["radial model"] = _radial
+    checks = {"source": _sources, "station": _stations, "mesh": _mesh, "wavelet": _wavelet, "radial model": _radial}
     if holds in checks:
         checks[holds](contents)
 
 
-def refuse_many(count):
-    """Refuse more point sources than one run can have, before they are read.
-
-    Parameters
-    ----------
-    count : int
-
-    Raises
-    ------
-    FileError
-    """
+def refuse_many(count: int):
+    """Refuse more point sources than one run can have, before they are read."""
     if count > MOST_POINTS:
         raise FileError(
             f"its {count:,} point sources are more than the {MOST_POINTS:,} that one run can have",
@@ -61,19 +42,8 @@ def refuse_many(count):
         )
 
 
-def refuse_unlike(count, reason):
-    """Refuse many sources that are to be read one by one.
-
-    Parameters
-    ----------
-    count : int
-    reason : str
-        Which row or block is not like the others.
-
-    Raises
-    ------
-    FileError
-    """
+def refuse_unlike(count: int, reason: str):
+    """Refuse many sources that are to be read one by one, because one is not like the others."""
     if count > MOST_ROWS:
         raise FileError(
             f"{reason}: more than {MOST_ROWS:,} sources are read where all have the same entries, "
@@ -82,27 +52,12 @@ def refuse_unlike(count, reason):
         )
 
 
-def within(name, values, dimension, missing=False):
-    """Refuse numbers that are not finite or beyond the limit of their dimension.
-
-    Parameters
-    ----------
-    name : str
-        What they are, for the message.
-    values : array_like
-    dimension : str
-        A key of `craton.units.LARGEST`.
-    missing : bool
-        NaN stands for a number that the file does not have.
+def within(name: str, values, dimension: str, missing=False):
+    """Refuse numbers that are not finite or beyond a limit of `LIMITS`; with `missing`, nan stands for one that the file
+    does not have.
     """
-    _within(name, values, LARGEST[dimension], DIMENSIONS[dimension][0], missing)
-
-
-def _within(name, values, largest, unit, missing=False):
-    values = np.asarray(values, float)
-    good = np.abs(values) <= largest
-    if missing:
-        good |= np.isnan(values)
+    (largest, unit), values = LIMITS[dimension], np.asarray(values, float)
+    good = (np.abs(values) <= largest) | (missing & np.isnan(values))
     if not good.all():
         first = int(np.argmin(good.ravel()))
         if not np.isfinite(values.flat[first]):
@@ -122,31 +77,28 @@ def _printable(noun, texts):
 
 def _sources(contents):
     if hasattr(contents, "rates"):
-        _rupture(contents)
+        for name, dimension in RUPTURE.items():
+            noun = f"{'slip rate' if name == 'rates' else name} of the rupture, number"
+            within(noun, getattr(contents, name), dimension, missing=name in ("vs", "density"))
         return
     refuse_many(len(contents))
     is_table = isinstance(contents, FileSources)
     _printable("name", contents.names if is_table else [source.name for source in contents])
-    kinds = dict.fromkeys((*PLACES, "depth"), "length") | {"shift": "time", "width": "time"}
-    for name, dimension in kinds.items():
-        values = _column(contents, name)
-        within({"shift": "time shift", "width": "half duration"}.get(name, name), values, dimension)
-    widths = _column(contents, "width")
-    if (widths < 0).any():
-        raise FileError(f"a half duration or frequency is {widths.min():g}: below 0", REMEDY)
-    if ((widths > 0) & (widths < SMALLEST["time"])).any():
-        least = f"{SMALLEST['time']:g}"
-        raise FileError(f"a half duration or frequency is below {least}, but not 0", REMEDY)
-    planes = _column(contents, "plane").reshape(-1, 4)
-    tensors, sizes = _column(contents, "moment").reshape(-1, 9), planes[:, 3]
-    within("moment, component", tensors.reshape(-1, 3, 3), "moment")
-    within("moment", sizes, "moment")
-    least = SMALLEST["moment"]
-    sizes = np.append(np.abs(tensors).max(axis=1, initial=0), np.abs(sizes))
-    if ((sizes > 0) & (sizes < least)).any():
-        raise FileError(f"a moment is below {least:g} N m, but not 0", REMEDY)
-    _within("strike, dip or rake", planes[:, :3], TURNS, "degrees")
-    within("force, component", _column(contents, "force"), "force")
+    columns = {name: _column(contents, name) for name in (*SOURCE, "plane")}
+    for name, dimension in SOURCE.items():
+        within(NOUNS.get(name, name), columns[name], dimension)
+    if (columns["width"] < 0).any():
+        raise FileError(f"a half duration or frequency is {columns['width'].min():g}: below 0", REMEDY)
+    planes = columns["plane"].reshape(-1, 4)
+    within("strike, dip or rake", planes[:, :3], "turn")
+    within("moment", planes[:, 3], "moment")
+    sizes = np.append(np.abs(columns["moment"]).reshape(-1, 9).max(axis=1, initial=0), np.abs(planes[:, 3]))
+    for noun, values, kind, unit in (
+        ("half duration or frequency", columns["width"], "time", ""),
+        ("moment", sizes, "moment", " N m"),
+    ):
+        if ((values > 0) & (values < SMALLEST[kind])).any():
+            raise FileError(f"a {noun} is below {SMALLEST[kind]:g}{unit}, but not 0", REMEDY)
 
 
 def _column(contents, name):
@@ -158,23 +110,9 @@ def _column(contents, name):
     return np.array([value for value in values if value is not None], float)
 
 
-def _rupture(contents):
-    for name in ("longitude", "latitude"):  # or metres
-        within(f"{name} of the rupture, number", getattr(contents, name), "length")
-    for name, dimension in RUPTURE.items():
-        missing = name in ("vs", "density")
-        within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
-    _within("slip of the rupture, number", contents.slip, LARGEST_SLIP, "m")
-    _within("slip rate of the rupture, number", contents.rates, LARGEST_SLIP, "m/s")
-    _within("area of the rupture, number", contents.area, LARGEST_AREA, "m2")
-    for name in ("strike", "dip", "rake"):
-        _within(f"{name} of the rupture, number", getattr(contents, name), TURNS, "degrees")
-
-
 def _stations(contents):
-    _printable("name", contents.names)
-    for noun in ("network", "code"):
-        _printable(noun, getattr(contents, f"{noun}s"))
+    for noun, texts in (("name", contents.names), ("network", contents.networks), ("code", contents.codes)):
+        _printable(noun, texts)
     if len(contents.names) > MOST_STATIONS:
         count = len(contents.names)
         raise FileError(
@@ -190,10 +128,8 @@ def _stations(contents):
 def _radial(table):
     within("radius", table.radius, "length")
     for name, values in table.columns.items():
-        if name == "rho":
-            within(f"{name}, row", values, "density", missing=True)
-        elif name.startswith("v"):
-            within(f"{name}, row", values, "velocity", missing=True)
+        if name == "rho" or name.startswith("v"):
+            within(f"{name}, row", values, "density" if name == "rho" else "velocity", missing=True)
 
 
 def _mesh(parts):
@@ -203,4 +139,4 @@ def _mesh(parts):
 def _wavelet(contents):
     times, values = contents
     within("time", times, "time")
-    _within("sample", values, LARGEST_SAMPLE, "")
+    within("sample", values, "sample")

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from craton.io.contents import FileError, close_quietly, errors_of_libraries
+from craton.io.contents import FileError, close_quietly, errors_of_libraries, warnings_of_libraries
 from craton.io.libraries import library, written
 from craton.io.regular import check, refuse_swollen
 from craton.units import UnitError, si
@@ -18,13 +18,8 @@ SPELT = {
 TO_METRES = "project to metres first, for example with pyproj or rioxarray"
 
 
-def recognises(path):
-    """Whether a file has a usual suffix or begins as netCDF does, or is a folder.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    """
+def recognises(path) -> bool:
+    """Whether a file has a usual suffix or begins as netCDF does, or is a folder."""
     if path.is_dir() or path.suffix.lower() in SUFFIXES:
         return True
     with open(path, "rb") as file:
@@ -33,23 +28,7 @@ def recognises(path):
 
 @contextmanager
 def opened(path, group=None):
-    """Open a file; values are read when they are used.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    group : str, optional
-        Of the file, in place of its root.
-
-    Yields
-    ------
-    xarray.Dataset
-
-    Raises
-    ------
-    FileError
-        The file cannot be read.
-    """
+    """Open a file, or a group of it, as an xarray.Dataset; values are read when they are used."""
     import xarray
 
     check(path, folders=True)
@@ -58,7 +37,8 @@ def opened(path, group=None):
     kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
     try:
         # chunks stays None: reading is lazy, by blocks, without dask
-        dataset = xarray.open_dataset(path, decode_times=False, group=group, **kind)
+        with warnings_of_libraries(path):
+            dataset = xarray.open_dataset(path, decode_times=False, group=group, **kind)
     # each engine has its own kinds of failure; all mean the same to the user
     except Exception as error:
         close_quietly(error)
@@ -78,27 +58,12 @@ def _unreadable(path, error):
     return FileError(f"cannot read {path}: {reason[:150]}", remedy)
 
 
-def factor(variable, dimension, name):
-    """Factor from the unit in a variable's attributes to SI; no unit is SI.
+def factor(variable, dimension, name) -> float:
+    """Return the factor from the unit in a variable's attributes to SI; no unit is SI.
 
-    Parameters
-    ----------
-    variable : xarray variable, or array_like
-        A column of pandas too, whose table may hold units by name in its attributes; whatever has
-        no attributes has no unit.
-    dimension : str
-        As of `craton.units.DIMENSIONS`.
-    name : str
-        For messages.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    FileError
-        A unit that is unknown or of another dimension.
+    A column of pandas will do, whose table may hold units by name in its attributes; whatever has no attributes has no unit.
+    `dimension` is one of `craton.units.DIMENSIONS`, `name` for messages. Raises FileError for a unit that is unknown or of
+    another dimension.
     """
     unit = stated_unit(variable)
     if unit in ("", "1"):  # "1" is CF's way to say that there is none
@@ -111,53 +76,24 @@ def factor(variable, dimension, name):
         raise FileError(f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy) from None
 
 
-def stated_unit(variable):
-    """Return the unit in the attributes of a variable, empty where there is none.
-
-    Parameters
-    ----------
-    variable : xarray variable, pandas column, or array_like
-    """
+def stated_unit(variable) -> str:
+    """Return the unit in the attributes of a variable, empty where there is none."""
     attrs = {str(name).lower(): v for name, v in getattr(variable, "attrs", {}).items()}
     unit = attrs.get("units", attrs.get("unit", ""))
     return str(unit.get(variable.name, "") if isinstance(unit, dict) else unit).strip()
 
 
-def height_factor(variable, name, usual="up"):
-    """Factor from heights or depths to metres, z up: below zero for depths.
-
-    Parameters
-    ----------
-    variable : xarray variable, or array_like
-        As of `factor`; its attribute ``positive`` (CF) says which of both it holds.
-    name : str
-    usual : str
-        ``"up"`` or ``"down"``, where it does not say so.
+def height_factor(variable, name, usual="up") -> float:
+    """Return the factor from heights or depths to metres, z up: below zero for depths. The attribute ``positive`` (CF) says
+    which of both a variable holds, `usual` (``"up"`` or ``"down"``) where it does not.
     """
     direction = str(getattr(variable, "attrs", {}).get("positive", usual)).lower()
     return (-1.0 if direction == "down" else 1.0) * factor(variable, "length", name)
 
 
 def read_raster(path, variable=None, part=None):
-    """Read a variable over two dimensions.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    variable : str, optional
-        Needed where the file holds several over two dimensions.
-    part : callable, optional
-        From the array to what of it is to be read.
-
-    Returns
-    -------
-    xarray.DataArray
-        With coordinates and attributes as in the file.
-
-    Raises
-    ------
-    FileError
-        The file cannot be read, or which variable is meant is not clear: says what it holds.
+    """Read a variable over two dimensions, needed where the file holds several, with coordinates and attributes as in the
+    file: all, or what `part` takes of the array.
     """
     with opened(path) as dataset:
         flat = [str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2]
@@ -182,22 +118,8 @@ def _with_system(dataset, array):
 
 
 def read_table(path):
-    """Read the variables of one dimension.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Returns
-    -------
-    names : list of str
-    column : callable
-        Values of a name, in SI: densities in kg/m3, all else in m.
-
-    Raises
-    ------
-    FileError
-        The file cannot be read.
+    """Read the variables of one dimension: their names, and a function that returns the values of a name in SI, densities in
+    kg/m3, all else in m.
     """
     with opened(path) as dataset:
         dataset.load()
@@ -207,22 +129,7 @@ def read_table(path):
 
 
 def write_map(dataset, path):
-    """Write a map as it is.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    path : path-like
-
-    Returns
-    -------
-    path-like
-
-    Raises
-    ------
-    ResourceError
-        h5netcdf is missing, or the file cannot be written.
-    """
+    """Write a map as it is."""
     library("h5netcdf", "netCDF")
     with written(path) as partial:
         dataset.to_netcdf(partial, engine="h5netcdf")

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from craton.io.contents import FileError
 
-CHUNK = 8 << 20  # bytes that are read at a time
 # Module, class and suffix of the objects that can be written, by what they hold.
 OBJECTS = {
     "dataset": ("xarray", ("Dataset", "DataArray"), ".nc"),
@@ -27,14 +26,7 @@ OBJECTS = {
 
 
 def kind_of(value):
-    """Return what an object holds, a key of `OBJECTS`; None of anything else.
-
-    No library is imported for the question.
-
-    Parameters
-    ----------
-    value : object
-    """
+    """Return what an object holds, a key of `OBJECTS`, without importing a library for the question; None of anything else."""
     for base in type(value).__mro__:
         library = base.__module__.partition(".")[0]
         for kind, (module, names, _) in OBJECTS.items():
@@ -43,24 +35,9 @@ def kind_of(value):
     return None
 
 
-def write(value, stem):
-    """Write an object to a file in the folder of this process.
-
-    Parameters
-    ----------
-    value : xarray.Dataset or DataArray, pandas.DataFrame, ObsPy Event, Catalog or Inventory
-    stem : str
-        Name of the file without its suffix.
-
-    Returns
-    -------
-    str
-        Path of the netCDF, CSV, QuakeML or StationXML file.
-
-    Raises
-    ------
-    FileError
-        The object cannot be written in its format.
+def write(value, stem: str) -> str:
+    """Write an object of xarray, pandas or ObsPy to a netCDF, CSV, QuakeML or StationXML file in the folder of this process,
+    with a stem for its name, and return its path; raise FileError where it cannot be written in its format.
     """
     kind = kind_of(value)
     suffix = OBJECTS[kind][2]
@@ -75,7 +52,8 @@ def write(value, stem):
             f"this {type(value).__name__} cannot be written as {suffix}: {text[:200]}",
             "write it to a file and give its path",
         ) from error
-    path = folder() / _digest(name) / f"{stem}{suffix}"
+    with open(name, "rb") as file:
+        path = folder() / hashlib.file_digest(file, "sha256").hexdigest()[:16] / f"{stem}{suffix}"
     path.parent.mkdir(exist_ok=True)
     if path.exists():  # equal contents: whoever has read it need not read it again
         os.unlink(name)
@@ -84,19 +62,14 @@ def write(value, stem):
     return str(path)
 
 
-def is_temporary(path):
-    """Whether a file is one that `write` made, which goes with the process: bool.
-
-    Parameters
-    ----------
-    path : path-like
-    """
+def is_temporary(path) -> bool:
+    """Whether a file is one that `write` made, which goes with the process."""
     return folder.cache_info().currsize > 0 and folder() in Path(path).parents
 
 
 @cache
-def folder():
-    """Folder of the files, which is removed when this process ends: pathlib.Path."""
+def folder() -> Path:
+    """Return the folder of the files, which is removed when this process ends."""
     path, owner = tempfile.mkdtemp(prefix="craton-objects-"), os.getpid()
 
     def remove():
@@ -105,14 +78,6 @@ def folder():
 
     atexit.register(remove)
     return Path(path)
-
-
-def _digest(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(CHUNK):
-            digest.update(block)
-    return digest.hexdigest()[:16]
 
 
 def _write_dataset(dataset, path):

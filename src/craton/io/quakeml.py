@@ -11,24 +11,9 @@ from craton.io.libraries import has_obspy, read_with_obspy
 COMPONENTS = ("m_rr", "m_tt", "m_pp", "m_rt", "m_rp", "m_tp")
 
 
-def read(path):
-    """Read the event of a file.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    list of FileSource
-        One, at the centroid where there is one, else at the hypocentre.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        ObsPy is missing, or the file has not one event with one mechanism: says what it has.
+def read(path) -> list[FileSource]:
+    """Read the event of a file, at the centroid where there is one, else at the hypocentre. Raises ValueError where it has not
+    one event with one mechanism.
     """
     catalogue = read_with_obspy(path, "QuakeML", "read_events")
     if len(catalogue) != 1:
@@ -36,22 +21,8 @@ def read(path):
     return [source_of(catalogue[0])]
 
 
-def source_of(event):
-    """Return the source that an event of ObsPy describes.
-
-    Parameters
-    ----------
-    event : obspy.core.event.Event
-
-    Returns
-    -------
-    FileSource
-
-    Raises
-    ------
-    ValueError
-        The event has no origin or no mechanism.
-    """
+def source_of(event) -> FileSource:
+    """Return the source that an event of ObsPy describes. Raises ValueError where it has no origin or no mechanism."""
     mechanism = _mechanism(event)
     tensor = mechanism.moment_tensor
     hypocentre = event.preferred_origin() or (event.origins[0] if event.origins else None)
@@ -112,26 +83,12 @@ def _scalar_moment(event, tensor):
 
 
 def event(dataset):
-    """Return the event of a run as an obspy.core.event.Event.
+    """Return the event of a run (`craton.output.dataset.waveforms`, of one shot) as an obspy.core.event.Event. Raises
+    CratonError where the dataset does not say where the source is.
 
-    Its preferred origin is the hypocentre at the origin time; where the source has a moment, a
-    second one is the centroid, to which the moment tensor and the magnitude Mw belong. Depths are
-    those of the model. In a box that lies nowhere the event is laid about 0 N, 0 E, as its stations
-    are.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        As made by `craton.output.dataset.waveforms`; of one shot.
-
-    Returns
-    -------
-    obspy.core.event.Event
-
-    Raises
-    ------
-    CratonError
-        The dataset does not say where the source is.
+    Its preferred origin is the hypocentre at the origin time; where the source has a moment, a second one is the centroid,
+    to which the moment tensor and the magnitude Mw belong. Depths are those of the model. In a box that lies nowhere the
+    event is laid about 0 N, 0 E, as its stations are.
     """
     from obspy.core import event as library
 
@@ -180,22 +137,9 @@ def _add_mechanism(quake, dataset, centre):
     quake.preferred_magnitude_id = magnitude.resource_id
 
 
-def write_event(dataset, path, network="XX"):
-    """Write the event of a run as QuakeML.
-
-    Parameters
-    ----------
-    dataset
-        As of `event`.
-    path : path-like
-    network : str
-        Not used.
-
-    Returns
-    -------
-    bool
-        False, with a warning in the log, where ObsPy is missing; False where the dataset does not
-        say where its source is.
+def write_event(dataset, path, network="XX") -> bool:
+    """Write the event of a run as QuakeML; False where the dataset does not say where its source is, and, with a warning in
+    the log, where ObsPy is missing. No network is needed.
     """
     if not has_obspy(path) or source_place(dataset) is None:
         return False

@@ -1,19 +1,35 @@
 """Inputs are regular files, or folders of them, that hold as much as their headings state: what has
 no end, waits for a writer or unpacks to more than its bytes can is refused before it is opened.
+
+The HDF5 library (netCDF 4 and Exodus among its files) loops for ever on some damaged files, and dies of others, so that
+another process, `hdf5_probe`, looks through each first.
 """
 
 import math
 import os
+import signal
 import stat
+import subprocess
+import sys
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from craton.io.contents import FileError, errors_of_libraries
-from craton.io.hdf5 import refuse_endless
 
 KINDS = {stat.S_ISCHR: "device", stat.S_ISBLK: "device", stat.S_ISFIFO: "pipe"}
 KINDS |= {stat.S_ISSOCK: "socket", stat.S_ISDIR: "folder"}
 CODECS = 50_000  # times at most that those of zarr shorten: bzip2 46,000, zstandard 32,768
 REMEDY = "Give the path of a file."
+MAGIC = b"\x89HDF"
+PROBE = Path(__file__).with_name("hdf5_probe.py")
+SECONDS = 3  # of CPU; a million chunks are counted in 0.3
+PATIENCE = 60  # s: a slow disk takes time, but no CPU
+MEMORY = 1 << 30  # bytes
+TIMES = 2064  # twice what DEFLATE shortens at most: netCDF's dimensions have sizes without values
+SWOLLEN = 9  # exit code of the probe
+OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
+DAMAGED = "The file is damaged: fetch or write it anew, or repair it with h5repack."
 
 
 def check(path, folders: bool = False, most: int | None = None):
@@ -96,3 +112,42 @@ def _refuse_kind(path, mode):
     if not stat.S_ISREG(mode):
         kind = next((word for is_kind, word in KINDS.items() if is_kind(mode)), "special file")
         raise FileError(f"{path} is a {kind}, not a file", REMEDY)
+
+
+# --- HDF5 -----------------------------------------------------------------------------------------
+
+
+def refuse_endless(path):
+    """Refuse an HDF5 file on which the library does not come to an end, or dies, or that is too short for the values that its
+    headings state. A file is looked through once in a process, in 0.2 s of CPU, or less where it is of another format.
+    """
+    if path.is_dir() or find_spec("h5py") is None:
+        return
+    with open(path, "rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            return
+        status = os.fstat(file.fileno())
+    if reason := fault(str(path.resolve()), status.st_size, status.st_mtime_ns):
+        raise FileError(f"cannot read {path}: {reason}", DAMAGED)
+
+
+@lru_cache(maxsize=4096)
+def fault(path, size, changed):
+    """Return what is wrong with a version of an HDF5 file, in words; None where its metadata can be read."""
+    words = [sys.executable, str(PROBE), path, str(SECONDS), str(MEMORY), str(TIMES * size)]
+    try:
+        environment = os.environ | {"PYTHONSAFEPATH": "1"}
+        code = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=PATIENCE
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return f"its metadata could not be read in {PATIENCE} s"
+    except OSError:  # no process to be had here: the file is read as it is
+        return None
+    if code == OUT_OF_TIME < 0:
+        return f"the HDF5 library comes to no end with its metadata in {SECONDS} s of CPU"
+    if code == SWOLLEN:
+        return f"its {size:,} bytes are too few for the values that its headings state"
+    if code < 0:
+        return f"the HDF5 library ends with signal {-code} on its metadata"
+    return None

@@ -6,9 +6,7 @@ array run along the file's y and rows along its x: at azimuth 0 east and north.
 """
 
 import math
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,21 +16,13 @@ HEADING = [("magic", "i4"), ("precision", "i4"), ("attenuation", "i4"), ("azimut
 HEADING += [("longitude", "f8"), ("latitude", "f8"), ("length", "i4")]
 BLOCK = [("hh", "f8"), ("hv", "f8"), ("z0", "f8")]
 BLOCK += [(name, "i4") for name in ("nc", "ni", "nj", "nk")]
+COUNTS = ("ni", "nj", "nk", "nc")  # axes of a block's values
 FIELDS = ("rho", "vp", "vs", "qp", "qs")
 NOTHING = -999.0  # a value where there is air or water
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A block of a file.
-
-    Parameters
-    ----------
-    hh, hv, z0 : float
-        Horizontal and vertical spacing and depth of its top, m.
-    values : (ni, nj, nk, nc) array
-        Mapped from the file.
-    """
+class Block(NamedTuple):
+    """A block of a file: horizontal and vertical spacing and depth of its top, m; values (ni, nj, nk, nc), mapped."""
 
     hh: float
     hv: float
@@ -40,127 +30,69 @@ class Block:
     values: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Rfile:
-    """A file: where it lies on Earth, its topography and its blocks of material, from the top down.
-
-    Parameters
-    ----------
-    azimuth, longitude, latitude : float
-        Degrees.
-    projection : str
-        Of PROJ; empty where the file has none.
-    ground : Block
-    blocks : list of Block
-    """
-
-    azimuth: float
-    longitude: float
-    latitude: float
-    projection: str
-    ground: Block
-    blocks: list
-
-    def system(self):
-        """Attributes of a dataset that say where its x and y are on Earth: dict."""
-        if not self.projection:
-            return {}
-        return {"crs_wkt": self.projection, "crs_azimuth": self.azimuth, "crs_origin": (self.longitude, self.latitude)}
-
-
 def read_blocks(path):
-    """Read the heading of a file and map its blocks.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    Rfile
-
-    Raises
-    ------
-    FileError
-        The file is no rfile, or shorter than its heading says.
+    """Read the heading of a file and map its blocks: topography, then material from the top down. Return them, and the
+    attributes of a dataset that say where its x and y are on Earth.
     """
-    path = Path(path)
-    with open(path, "rb") as file:
-        order = {b"\1\0\0\0": "<", b"\0\0\0\1": ">"}.get(file.read(4))
-        file.seek(0)
-        if order is None:
-            raise FileError(f"{path.name} is no rfile: it does not begin with the number 1")
-        heading = _record(file, HEADING, order, path)
-        if heading["precision"] not in (4, 8) or not 0 <= heading["length"] < 10_000:
-            raise FileError(f"{path.name} is no rfile: its heading makes no sense")
-        projection = file.read(int(heading["length"])).decode("utf-8", "replace").strip("\0 \n")
-        count = int(_record(file, [("blocks", "i4")], order, path)["blocks"])
-        records = [_record(file, BLOCK, order, path) for _ in range(count)]
-        offset = file.tell()
-    kind, blocks = np.dtype(f"{order}f{heading['precision']}"), []
-    for record in records:
-        shape = tuple(int(record[name]) for name in ("ni", "nj", "nk", "nc"))
-        values = _mapped(path, kind, offset, shape)
-        offset += values.nbytes
-        blocks.append(Block(float(record["hh"]), float(record["hv"]), float(record["z0"]), values))
+    data = np.memmap(path, np.uint8, "r")
+    order = {b"\1\0\0\0": "<", b"\0\0\0\1": ">"}.get(data[:4].tobytes())
+    if order is None:
+        raise FileError(f"{path.name} is no rfile: it does not begin with the number 1")
+    offset = 0
+
+    def take(kind, shape=()):
+        """Return the next values of a type."""
+        nonlocal offset
+        start, offset = offset, offset + kind.itemsize * math.prod(shape)
+        if min(shape, default=1) < 1 or offset > len(data):
+            raise FileError(f"{path.name} has {len(data):,} bytes, its heading announces at least {offset:,}")
+        return data[start:offset].view(kind).reshape(shape)
+
+    def record(fields):
+        return take(np.dtype([(name, order + form) for name, form in fields]))
+
+    heading = record(HEADING)
+    if heading["precision"] not in (4, 8) or not 0 <= heading["length"] < 10_000:
+        raise FileError(f"{path.name} is no rfile: its heading makes no sense")
+    projection = take(np.dtype(f"S{heading['length']}")) if heading["length"] else b""
+    records = [record(BLOCK) for _ in range(record([("blocks", "i4")])["blocks"])]
+    kind = np.dtype(f"{order}f{heading['precision']}")
+    blocks = [
+        Block(*(float(row[name]) for name in Block._fields[:3]), take(kind, tuple(int(row[n]) for n in COUNTS)))
+        for row in records
+    ]
     if len(blocks) < 2 or blocks[0].values.shape[3] != 1:
         raise FileError(f"{path.name} has {len(blocks)} blocks; topography and material are needed")
-    if (held := path.stat().st_size) > offset:
-        raise FileError(f"{path.name} has {held:,} bytes, its heading announces {offset:,}")
-    azimuth, longitude, latitude = (float(heading[n]) for n in ("azimuth", "longitude", "latitude"))
-    return Rfile(azimuth, longitude, latitude, projection, blocks[0], blocks[1:])
+    if len(data) > offset:
+        raise FileError(f"{path.name} has {len(data):,} bytes, its heading announces {offset:,}")
+    system = bytes(projection).decode("utf-8", "replace").strip("\0 \n")
+    if not system:
+        return blocks, {}
+    azimuth, *origin = (float(heading[name]) for name in ("azimuth", "longitude", "latitude"))
+    return blocks, {"crs_wkt": system, "crs_azimuth": azimuth, "crs_origin": tuple(origin)}
 
 
-def _record(file, fields, order, path):
-    kind = np.dtype([(name, order + form) for name, form in fields])
-    data = file.read(kind.itemsize)
-    if len(data) < kind.itemsize:
-        raise FileError(f"{path.name} ends within its heading")
-    return np.frombuffer(data, kind)[0]
+def read(path):
+    """Open the material of a file as a Dataset: rho, vp, vs, and qp, qs where the file has them, over z, y, x (m, z up), which are read
+    when they are used.
 
-
-def _mapped(path, kind, offset, shape):
-    needed, held = offset + kind.itemsize * math.prod(shape), path.stat().st_size
-    if min(shape) < 1 or needed > held:
-        raise FileError(f"{path.name} has {held} bytes, its heading announces at least {needed}")
-    return np.memmap(path, kind, "r", offset, shape)
-
-
-@contextmanager
-def opened(path):
-    """Open the material of a file; its values are read when they are used.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Yields
-    ------
-    xarray.Dataset
-        rho, vp, vs, and qp, qs where the file has them, over z, y, x (m, z up). Horizontally it has
-        the spacing of the finest block; coarser blocks are bilinear. Air and water have the values
-        of the rock below them, as in SW4.
-
-    Raises
-    ------
-    FileError
-        The file is no rfile.
+    Horizontally it has the spacing of the finest block; coarser blocks are bilinear. Air and water have the values of the
+    rock below them, as in SW4.
     """
     from xarray import Dataset, Variable
     from xarray.core.indexing import LazilyIndexedArray
 
-    rfile = read_blocks(path)
-    levels = _levels(rfile.blocks)
-    step = min(block.hh for block in rfile.blocks)
-    finest = next(block for block in rfile.blocks if block.hh == step)
-    ni, nj = finest.values.shape[:2]
-    array = _lazy_class()
+    (_, *blocks), system = read_blocks(path)
+    planes = _lazy_class()
+    levels = _levels(blocks)
+    finest = min(blocks, key=lambda block: block.hh)
+    ni, nj, _, count = finest.values.shape
+    axes = {"z": [-depth for *_, depth in levels], "y": finest.hh * np.arange(ni), "x": finest.hh * np.arange(nj)}
     fields = {
-        name: Variable(("z", "y", "x"), LazilyIndexedArray(array(rfile.blocks, levels, step, n, (ni, nj))))
-        for n, name in enumerate(FIELDS[: finest.values.shape[3]])
+        name: Variable(("z", "y", "x"), LazilyIndexedArray(planes(blocks, levels, finest.hh, n, (ni, nj))))
+        for n, name in enumerate(FIELDS[:count])
     }
-    axes = {"z": [-depth for *_, depth in levels], "y": step * np.arange(ni), "x": step * np.arange(nj)}
-    yield Dataset(fields, axes, rfile.system())
+    return Dataset(fields, axes, system)
 
 
 def _levels(blocks):
@@ -175,9 +107,7 @@ def _levels(blocks):
 
 
 def _lazy_class():
-    """Return the class of arrays that read planes of blocks when they are used; xarray is imported
-    late.
-    """
+    """Return the class of arrays that read planes of blocks when they are used; xarray is imported late."""
     from xarray.backends import BackendArray
     from xarray.core.indexing import IndexingSupport, explicit_indexing_adapter
 
@@ -194,28 +124,14 @@ def _lazy_class():
         def _read(self, key):
             squeezed = tuple(0 if np.ndim(k) == 0 and not isinstance(k, slice) else slice(None) for k in key)
             z, rows, columns = (np.atleast_1d(np.arange(n)[k]) for n, k in zip(self.shape, key))
-            planes = [
-                plane_at(self.blocks, *self.levels[k][:2], self.component, rows * self.step, columns * self.step)
-                for k in z
-            ]
-            return np.stack(planes)[squeezed]
+            places = rows * self.step, columns * self.step
+            return np.stack([_plane_at(self.blocks, *self.levels[k][:2], self.component, *places) for k in z])[squeezed]
 
     return Planes
 
 
-def plane_at(blocks, number, level, component, x, y):
-    """Values of a level at points along the file's x and y: (len(x), len(y)) array, bilinear.
-
-    Parameters
-    ----------
-    blocks : list of Block
-    number, level : int
-        Of the block and of the level in it.
-    component : int
-        Of `FIELDS`.
-    x, y : (nx,), (ny,) arrays
-        m from the origin of the file.
-    """
+def _plane_at(blocks, number, level, component, x, y):
+    """Return one of `FIELDS` in a level of a block at points along the file's x and y (m): (len(x), len(y)), bilinear."""
     block = blocks[number]
     count = block.values.shape[:2]
     (i, p, u), (j, q, v) = (_stencil(places / block.hh, n) for places, n in zip((x, y), count))
@@ -256,31 +172,11 @@ def _filled(blocks, number, level, component, rows, columns):
 
 
 def read_topography(path, variable=None, part=None):
-    """Read the elevations of the ground.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    variable : str, optional
-        Not used: the file holds one.
-    part : callable, optional
-        From the array to what of it is to be read.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over y and x, m, up.
-
-    Raises
-    ------
-    FileError
-        The file is no rfile.
-    """
+    """Read the elevations of the ground over y and x, m, up: all, or what `part` takes of the array."""
     from xarray import DataArray
 
-    rfile = read_blocks(path)
-    ground = rfile.ground
+    (ground, *_), system = read_blocks(path)
     z = np.array(ground.values[:, :, 0, 0], float)
     axes = {"y": ground.hh * np.arange(z.shape[0]), "x": ground.hh * np.arange(z.shape[1])}
-    array = DataArray(z, axes, ("y", "x"), attrs=rfile.system())
+    array = DataArray(z, axes, ("y", "x"), attrs=system)
     return part(array) if part else array

@@ -1,15 +1,18 @@
-"""SEG-Y (revision 1) and SU: shot gathers with geometry, written through ObsPy.
+"""SEG-Y (revision 1) and SU: shot gathers with geometry, written through ObsPy; velocity models of exploration, a property
+in traces over depth, read through segyio.
 
-Traces are sorted by shot, then receiver, then component. Coordinates and elevations are metres with
+Traces of gathers are sorted by shot, then receiver, then component. Coordinates and elevations are metres with
 the scalar -100 (centimetres); the offset is signed along the horizontal axis in which source and
 receiver lie farthest apart.
 """
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 from craton.errors import CratonError
+from craton.io.contents import FileError, MissingLibrary
 from craton.io.libraries import library, written
 from craton.text import in_ascii
 
@@ -27,38 +30,18 @@ DISTANCE_UNIT = 1  # metres
 def write_gathers(dataset, path, quantity=None, component=None):
     """Write the waveforms of a run or a survey.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``quantity([shot,] receiver, [component,] time)`` with coordinates x, y, z (m); sources as
-        coordinates ``source_x``, ``source_y``, ``source_z`` over ``shot`` or as attributes.
-    path : path-like
-        Ends in ``.sgy``, ``.segy`` or ``.su``.
-    quantity : str, optional
-        Variable to write; by default the first one.
-    component : str, optional
-        One component; by default all, each with its trace identification code.
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    CratonError
-        No such quantity or component, another ending, or values that the headers cannot hold: a
-        sampling interval that is not a whole number of microseconds, or too many samples.
-    ResourceError
-        ObsPy is not installed, or the file cannot be written.
+    `dataset` has ``quantity([shot,] receiver, [component,] time)`` with coordinates x, y, z (m), and sources as coordinates
+    ``source_x``, ``source_y``, ``source_z`` over ``shot`` or as attributes; `quantity` is by default the first one,
+    `component` all, each with its trace identification code. Raises CratonError for values that the headers cannot hold.
     """
     path = Path(path)
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         endings = ", ".join(FORMATS)
         raise CratonError(f"{path.name} is no shot gather: its name must end in {endings}")
-    gathers, names = traces_of(dataset, quantity, component)
-    interval, delay = sampling_of(dataset)
-    rows = geometry(dataset)
+    gathers, names = _traces_of(dataset, quantity, component)
+    interval, delay = _sampling_of(dataset)
+    rows = _geometry(dataset)
     obspy = library("obspy", f"writing {path.name}")
     stream = obspy.Stream()
     for number, (shot, receiver) in enumerate(np.ndindex(gathers.shape[:2])):
@@ -82,21 +65,8 @@ def write_gathers(dataset, path, quantity=None, component=None):
     return path
 
 
-def traces_of(dataset, quantity=None, component=None):
-    """Return samples (shots, receivers, components, time), float32, and the names of the
-    components.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    quantity, component : str, optional
-        See `write_gathers`.
-
-    Raises
-    ------
-    CratonError
-        No such quantity or component.
-    """
+def _traces_of(dataset, quantity=None, component=None):
+    """Return samples (shots, receivers, components, time), float32, and the names of the components; see `write_gathers`."""
     waves = [name for name, array in dataset.data_vars.items() if "receiver" in array.dims]
     quantity = quantity or next(iter(waves), None)
     if quantity not in waves:
@@ -125,18 +95,8 @@ def traces_of(dataset, quantity=None, component=None):
     return np.nan_to_num(values), names
 
 
-def sampling_of(dataset):
-    """Return sampling interval in microseconds and delay of the first sample in milliseconds.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-
-    Raises
-    ------
-    CratonError
-        The interval is not a whole number of microseconds, or does not fit into 16 bits.
-    """
+def _sampling_of(dataset):
+    """Return sampling interval in microseconds and delay of the first sample in milliseconds."""
     seconds = float(dataset.time.attrs["sampling_interval"])
     interval = round(seconds * 1e6)
     if not 1 <= interval <= LONGEST or abs(interval - seconds * 1e6) > 1e-3:
@@ -147,13 +107,8 @@ def sampling_of(dataset):
     return interval, round(1e3 * float(dataset.time[0])) if dataset.sizes["time"] else 0
 
 
-def geometry(dataset):
-    """Return function (shot, receiver) -> trace header fields of position, elevation and offset.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    """
+def _geometry(dataset):
+    """Return function (shot, receiver) -> trace header fields of position, elevation and offset."""
     receivers = np.stack([np.asarray(dataset[axis].values, float) for axis in "xyz"], axis=-1)
     named = [f"source_{axis}" for axis in "xyz"]
     if all(name in dataset.coords for name in named):
@@ -180,22 +135,15 @@ def geometry(dataset):
             "source_coordinate_x": _scaled(at[0]),
             "source_coordinate_y": _scaled(at[1]),
             "source_depth_below_surface": _scaled(-at[2]),
-            "distance_from_center_of_the_source_point_to_the_center_of_the_receiver_group": (signed_offset(at, to)),
+            "distance_from_center_of_the_source_point_to_the_center_of_the_receiver_group": (_signed_offset(at, to)),
         }
 
     return fields
 
 
-def signed_offset(source, receiver):
-    """Horizontal distance from source to receiver, whole metres.
-
-    It is negative where the receiver lies west of the source, or south of it where they lie farther
-    apart along y.
-
-    Parameters
-    ----------
-    source, receiver : (3,) array
-        Positions, m.
+def _signed_offset(source, receiver):
+    """Return the horizontal distance from source to receiver, whole metres: negative where the receiver lies west of the
+    source, or south of it where they lie farther apart along y.
     """
     x, y = receiver[0] - source[0], receiver[1] - source[1]
     return round(float(np.copysign(np.hypot(x, y), x if abs(x) >= abs(y) else y)))
@@ -254,3 +202,90 @@ def _text(dataset, shape):
     lines = [f"C{n + 1:2d} {rows[n] if n < len(rows) else ''}" for n in range(38)]
     lines += ["C39 SEG Y REV1", "C40 END EBCDIC"]
     return "".join(f"{line:<80.80}" for line in lines)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+MILLI = 1000.0  # a sample interval of 10 000 is 10 m
+CDP_X, CDP_Y, SOURCE_X, SOURCE_Y = 181, 185, 73, 77  # bytes of the trace header
+SCALAR_BYTE, DELAY_BYTE = 71, 109
+FUZZ = 1e-3  # of a step: coordinates are whole numbers times a scalar
+WIDE = 1e7  # m: a line has the same values on both its sides
+
+
+def read_model(path, depth_step=None):
+    """Read the traces as depth of one property: a Dataset of ``value`` over z, y, x (m, z up).
+
+    `depth_step` is the distance of samples, m; by default the sample interval of the file, 1000 being 1 m. The traces of a
+    line along x, or along neither axis, are over x; the latter count from the first trace.
+    """
+    from xarray import Dataset
+
+    traces, x, y, interval, delay = _read_traces(path)
+    step = depth_step if depth_step is not None else interval / MILLI
+    if not step > 0:
+        raise FileError(f"{path.name} states no sample interval", "give the distance of samples: depth_step =")
+    axes, order = _grid(x, y, path.name)
+    values = traces[order].reshape(*(len(a) for a in axes), -1)  # y, x, z
+    if len(axes[0]) == 1:  # a line
+        axes, values = (([axes[0][0] - WIDE, axes[0][0] + WIDE], axes[1]), np.repeat(values, 2, axis=0))
+    depth = delay + step * np.arange(traces.shape[1])
+    field = ("z", "y", "x"), np.moveaxis(values, -1, 0)
+    return Dataset({"value": field}, {"z": -depth, "y": axes[0], "x": axes[1]})
+
+
+def _read_traces(path):
+    """Traces (n, samples), their x and y (m), the sample interval and the delay, as stated."""
+    segyio = library("segyio", f"{path.name}: SEG-Y", MissingLibrary)
+    try:
+        with warnings.catch_warnings():
+            # segyio takes IBM's numbers where it does not know the format, and warns
+            warnings.simplefilter("error", UserWarning)
+            opened_file = segyio.open(path, strict=False, ignore_geometry=True)
+        with opened_file as file:
+            scalar = np.asarray(file.attributes(SCALAR_BYTE)[:], float)
+            scale = np.where(scalar < 0, -1 / np.where(scalar, scalar, 1), np.where(scalar, scalar, 1))
+            x, y = (file.attributes(byte)[:] * scale for byte in (CDP_X, CDP_Y))
+            if not (x.any() or y.any()):
+                x, y = (file.attributes(byte)[:] * scale for byte in (SOURCE_X, SOURCE_Y))
+            interval = float(file.bin[segyio.BinField.Interval])
+            return file.trace.raw[:], x, y, interval, float(file.attributes(DELAY_BYTE)[0][0])
+    except (OSError, RuntimeError, ValueError, IndexError, UserWarning) as error:
+        reason = str(error).partition(", falling back")[0][:150]
+        raise FileError(f"cannot read {path} as SEG-Y: {reason}") from error
+
+
+def _grid(x, y, name):
+    """Axes (y, x) of the traces, and the order that sorts them by y and then x."""
+    if len(x) > 1 and not (np.ptp(x) or np.ptp(y)):
+        raise FileError(
+            f"{name}: all traces stand at x = {x[0]:g}, y = {y[0]:g} m",
+            "write their positions into bytes 181 and 185 of the trace headers",
+        )
+    along_x, along_y = (_distinct(values) for values in (x, y))
+    if len(along_x) * len(along_y) == len(x):
+        return (along_y, along_x), np.lexsort((x, y))
+    if _on_a_line(x, y):
+        distance = np.hypot(x - x[0], y - y[0])
+        return (np.zeros(1), np.sort(distance)), np.argsort(distance)
+    raise FileError(
+        f"{name}: its {len(x)} traces stand neither on a line nor on a grid along x and y "
+        f"({len(along_x)} different x, {len(along_y)} different y)",
+        "put it on a grid along x and y first",
+    )
+
+
+def _distinct(values):
+    """Rising values without repetitions, up to rounding."""
+    rising = np.unique(values)
+    steps = np.diff(rising)
+    return rising[np.concatenate([[True], steps > FUZZ * steps.max(initial=0.0)])]
+
+
+def _on_a_line(x, y):
+    """Whether all positions lie on one line, up to a hundredth of their mean distance."""
+    east, north = x - x[0], y - y[0]
+    far = int(np.argmax(np.hypot(east, north)))
+    length = np.hypot(east[far], north[far])
+    across = np.abs(east * north[far] - north * east[far]) / length
+    return across.max() <= 0.01 * length / max(len(x) - 1, 1)

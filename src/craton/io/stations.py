@@ -137,8 +137,3 @@ def _required(names):
         fault = f"no column {', '.join(missing)}" if missing else "not exactly one of the columns z and depth"
         raise ValueError(f"it has {fault}; its columns are {', '.join(filter(None, names))}")
     return [name for name in names if name in (*needed, "z", "depth", "elevation")]
-
-
-def is_table(path) -> bool:
-    """Any text may be a table."""
-    return True

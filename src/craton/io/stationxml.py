@@ -1,87 +1,68 @@
-"""StationXML: stations and channels, through ObsPy."""
+"""StationXML: stations and channels, read through ObsPy and written as text: the objects of ObsPy take 50 kB a station."""
 
-import io
-import re
-from collections import namedtuple
-from dataclasses import replace
+from datetime import UTC, datetime
+from io import BytesIO
 from xml.sax.saxutils import escape
 
-from craton.io.contents import sensors
-from craton.io.fdsn import CODES, RADIAL, channel_code, components, is_seismic, orientation, sites, span
-from craton.io.libraries import has_obspy, read_with_obspy
+from craton.io.contents import Stations, sensors
+from craton.io.fdsn import CODES, channel_code, components, is_seismic, orientation, sites, span
+from craton.io.libraries import has_obspy, library, read_with_obspy
 
-PLACE = ("latitude", "longitude", "ground", "depth", "elevation")
-# A receiver whose codes and numbers no other part of a file has.
-MARKS = {
-    "network": "marknetwork",
-    "station": "markstation",
-    "name": "markname",
-    "latitude": 11.069753,
-    "longitude": 12.069753,
-    "ground": 13.069753,
-    "depth": 5.031867,
-    "back_azimuth": 40.069753,
-    "xyz": (21.0697, 22.0697, 23.0697),
-}
+HEAD = """<?xml version='1.0' encoding='UTF-8'?>
+<FDSNStationXML xmlns="http://www.fdsn.org/xml/station/1" schemaVersion="1.2">
+  <Source>craton</Source>
+  <Sender>craton</Sender>
+  <Created>{created}</Created>
+"""
+NETWORK = """  <Network code="{code}" startDate="{begin}">
+    <Description>synthetic waveforms by craton</Description>
+"""
+STATION = """    <Station code="{site.station}" startDate="{begin}" endDate="{end}">
+      <Comment><Value>receiver {name}: x = {x:g} m, y = {y:g} m, z = {z:g} m in the model's local coordinates</Value></Comment>
+      <Latitude>{site.latitude}</Latitude> <Longitude>{site.longitude}</Longitude>
+      <Elevation unit="METERS">{site.ground}</Elevation>
+      <Site><Name>{name}</Name></Site>
+      <CreationDate>{begin}</CreationDate>
+"""
+CHANNEL = """      <Channel code="{code}" startDate="{begin}" endDate="{end}" locationCode="{location}">
+        <Description>{description}</Description>
+        <Latitude>{site.latitude}</Latitude> <Longitude>{site.longitude}</Longitude>
+        <Elevation unit="METERS">{site.elevation}</Elevation> <Depth unit="METERS">{site.depth}</Depth>{direction}
+        <SampleRate>{rate}</SampleRate>
+        <Response>
+          <InstrumentSensitivity><Value>1.0</Value> <Frequency>1.0</Frequency> {units}</InstrumentSensitivity>
+          <Stage number="1">
+            <PolesZeros>
+              {units} <PzTransferFunctionType>LAPLACE (RADIANS/SECOND)</PzTransferFunctionType>
+              <NormalizationFactor>1.0</NormalizationFactor> <NormalizationFrequency>1.0</NormalizationFrequency>
+            </PolesZeros>
+            <StageGain><Value>1.0</Value> <Frequency>1.0</Frequency></StageGain>
+          </Stage>
+        </Response>
+      </Channel>
+"""
+DIRECTION = " <Azimuth>{}</Azimuth> <Dip>{}</Dip>"
+UNITS = "<InputUnits><Name>{}</Name></InputUnits> <OutputUnits><Name>COUNTS</Name></OutputUnits>"
 
 
-def recognises(path):
-    """Whether a file begins as XML does.
-
-    Parameters
-    ----------
-    path : path-like
-    """
+def is_xml(path) -> bool:
+    """Whether a file begins as XML does."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         return file.read(4096).lstrip().startswith("<")
 
 
-def read(path):
-    """Read the stations of a file.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    Stations
-        A row for each sensor and epoch of a station.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        ObsPy is missing or does not understand it, or it has no stations.
-    """
+def read(path) -> Stations:
+    """Read the stations of a file: a row for each sensor and epoch of a station."""
     return stations_of(read_with_obspy(path, "StationXML", "read_inventory"))
 
 
-def stations_of(inventory):
-    """Return the stations of an inventory of ObsPy.
-
-    Parameters
-    ----------
-    inventory : obspy.Inventory
-
-    Returns
-    -------
-    Stations
-        As of `read`.
-
-    Raises
-    ------
-    ValueError
-        It has no stations.
-    """
+def stations_of(inventory) -> Stations:
+    """Return the stations of an inventory of ObsPy, as of `read`."""
     return sensors(row for network in inventory for station in network for row in _rows(network, station))
 
 
 def _rows(network, station):
-    """Channels and rows for `sensors` of a station: of its seismic channels; its own where it has
-    none.
-    """
+    """Yield channels and rows for `sensors` of a station: of its seismic channels; its own where it has none."""
     own = station.start_date, station.end_date
     channels = [c for c in station.channels if is_seismic(c.code)]
     for place in channels or [station]:
@@ -95,168 +76,62 @@ def _rows(network, station):
 
 
 def inventory(dataset, network="XX"):
-    """Return the receivers and channels of waveforms as an obspy.Inventory.
+    """Return the receivers and channels of waveforms (`craton.output.dataset.waveforms`, of one shot) as an obspy.Inventory.
 
-    Receivers of a box that lies nowhere are laid about 0 N, 0 E at 111.195 km per degree; each
-    station's comment gives x, y, z in metres and the receiver's name. Channels last as long as the
-    record. Their response is flat with a sensitivity of 1: a sample is the quantity in SI units.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        As made by `craton.output.dataset.waveforms`; of one shot.
-    network : str
-        Code of receivers without network.
-
-    Returns
-    -------
-    obspy.Inventory
+    Receivers of a box that lies nowhere are laid about 0 N, 0 E at 111.195 km per degree; each station's comment gives x,
+    y, z in metres and the receiver's name. Channels last as long as the record. Their response is flat with a sensitivity
+    of 1: a sample is the quantity in SI units. `network` is the code of receivers without one.
     """
-    return _inventory(dataset, sites(dataset, network))
+    obspy = library("obspy", "an obspy.Inventory")
+    return obspy.read_inventory(BytesIO("".join(_lines(dataset, network)).encode()), format="STATIONXML")
 
 
-def _inventory(dataset, places):
-    """Return the inventory of some sites of a dataset."""
-    from obspy.core import inventory as library
-
-    names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
-    interval, dates = float(dataset.time.attrs["sampling_interval"]), span(dataset)
-    stations = {}
-    for site in places:
-        channels = [_channel(*name, interval, site, dates) for name in names]
-        of_network = stations.setdefault(site.network, {})
-        if site.station in of_network:
-            of_network[site.station].channels.extend(channels)
-        else:
-            of_network[site.station] = _station(site, channels, dates)
-    networks = [
-        library.Network(code, [*rows.values()], description="synthetic waveforms by craton", start_date=dates[0])
-        for code, rows in stations.items()
-    ]
-    return library.Inventory(networks, source="craton", sender="craton")
-
-
-def write(dataset, path, network="XX"):
-    """Write receivers and channels, as `inventory` has them.
-
-    Parameters
-    ----------
-    dataset, network
-        As of `inventory`.
-    path : path-like
-
-    Returns
-    -------
-    bool
-        False, with a warning in the log, where ObsPy is missing.
-    """
+def write(dataset, path, network="XX") -> bool:
+    """Write receivers and channels, as `inventory` has them; False, with a warning in the log, where ObsPy is missing."""
     if not has_obspy(path):
         return False
-    networks, made, code = {}, {}, ""
-    for site in sites(dataset, network):
-        networks.setdefault(site.network, {}).setdefault(site.station, []).append(site)
     with open(path, "w", encoding="utf-8") as file:
-        for group in (group for stations in networks.values() for group in stations.values()):
-            parts = [_made(made, dataset, site) for site in group]
-            if group[0].network != code:
-                file.write(parts[0].network_end if code else parts[0].head)
-                code = group[0].network
-                file.write(parts[0].network.format(code))
-            file.write(parts[0].station.format_map(_values(group[0])))
-            file.writelines(p.channels.format_map(_values(s)) for p, s in zip(parts, group))
-            file.write(parts[0].station_end)
-        file.write(parts[0].network_end + parts[0].end if code else _text(dataset, []))
+        file.writelines(_lines(dataset, network))
     return True
 
 
-# Parts of a file as ObsPy writes it, with names in braces where receivers differ: its objects and
-# elements of a station take 50 kB, and fifty times the time of a text.
-_Parts = namedtuple("_Parts", "head network station channels station_end network_end end")
+def _lines(dataset, network):
+    """Yield the text of a file, element by element."""
+    names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
+    dates = dict(zip(("begin", "end"), span(dataset)))
+    networks = {}
+    for site in sites(dataset, network):
+        networks.setdefault(site.network, {}).setdefault(site.station, []).append(site)
+    yield HEAD.format(created=datetime.now(UTC).isoformat())
+    for code, stations in networks.items():
+        yield NETWORK.format(code=code, **dates)
+        for receivers in stations.values():
+            yield _station(receivers[0], dates)
+            for site in receivers:
+                yield from (_channel(*name, dataset, site, dates) for name in names)
+            yield "    </Station>\n"
+        yield "  </Network>\n"
+    yield "</FDSNStationXML>\n"
 
 
-def _made(made, dataset, site):
-    """Return the parts of a receiver from those that were made."""
-    key = site.location, site.sensor, site.back_azimuth is None
-    if key not in made:
-        mark = replace(site, **(MARKS if site.back_azimuth is not None else MARKS | {"back_azimuth": None}))
-        names = {text: name for name, text in _values(mark).items()}
-        found = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
-        text = _text(dataset, [mark]).replace("{", "{{").replace("}", "}}")
-        text = found.sub(lambda text: f"{{{names[text[0]]}}}", text).replace(mark.network, "{}")
-        ends = ("  <Network ", "    <Station ", "      <Channel ", "    </Station>", "  </Network>", "</FDSN")
-        places = [0, *(text.index(end) for end in ends), len(text)]
-        made[key] = _Parts(*(text[a:b] for a, b in zip(places, places[1:])))
-    return made[key]
-
-
-def _values(site):
-    """Return the texts by which receivers differ."""
-    values = {name: str(float(getattr(site, name))) for name in PLACE}
-    values |= {axis: f"{value:g}" for axis, value in zip("xyz", site.xyz)}
-    values |= {"station": site.station, "name": escape(site.name)}
-    for letter in RADIAL if site.back_azimuth is not None else ():
-        values[letter] = str(orientation(letter, site)[0])
-    return values
-
-
-def _text(dataset, places):
-    """Return the StationXML of some receivers as ObsPy writes it."""
-    text = io.BytesIO()
-    _inventory(dataset, places).write(text, format="STATIONXML")
-    return text.getvalue().decode()
-
-
-def _station(site, channels, dates):
-    """StationXML station of one receiver."""
-    from obspy.core import inventory as library
-
+def _station(site, dates):
+    """Return the start of the station of a receiver."""
     x, y, z = site.xyz
-    comment = library.Comment(
-        f"receiver {site.name}: x = {x:g} m, y = {y:g} m, z = {z:g} m in the model's local coordinates"
-    )
-    return library.Station(
-        site.station,
-        site.latitude,
-        site.longitude,
-        site.ground,
-        channels=channels,
-        site=library.Site(name=site.name),
-        comments=[comment],
-        creation_date=dates[0],
-        start_date=dates[0],
-        end_date=dates[1],
-    )
+    return STATION.format(site=site, name=escape(site.name), x=x, y=y, z=z, **dates)
 
 
-def _channel(quantity, component, interval, site, dates):
-    """StationXML channel of one component."""
-    from obspy.core import inventory as library
-
+def _channel(quantity, component, dataset, site, dates):
+    """Return the channel of one component, which has a direction where its receiver has a source."""
+    interval = float(dataset.time.attrs["sampling_interval"])
     location, code = channel_code(quantity, component, interval, site)
     azimuth, dip = orientation(component, site)
-    return library.Channel(
-        code,
-        location,
-        site.latitude,
-        site.longitude,
-        site.elevation,
-        site.depth,
-        azimuth=azimuth,
-        dip=dip,
-        sample_rate=1.0 / interval,
-        start_date=dates[0],
-        end_date=dates[1],
-        response=_response(CODES[quantity][2]),
+    return CHANNEL.format(
+        code=code,
+        location=location,
         description=quantity.replace("_", " "),
+        site=site,
+        direction="" if azimuth is None else DIRECTION.format(azimuth, dip),
+        rate=1.0 / interval,
+        units=UNITS.format(CODES[quantity][2]),
+        **dates,
     )
-
-
-def _response(unit):
-    """Response of 1 count per unit at all frequencies."""
-    from obspy.core.inventory import InstrumentSensitivity, Response
-    from obspy.core.inventory.response import PolesZerosResponseStage
-
-    form = "LAPLACE (RADIANS/SECOND)"
-    stage = PolesZerosResponseStage(1, 1.0, 1.0, unit, "COUNTS", form, 1.0, [], [])
-    sensitivity = InstrumentSensitivity(1.0, 1.0, unit, "COUNTS")
-    return Response(instrument_sensitivity=sensitivity, response_stages=[stage])

@@ -1,22 +1,23 @@
 """Text tables under a heading of column names, separated by commas, semicolons, tabs or blanks: columns of numbers with
-units and of texts; columns of plain numbers; samples of a wavelet.
+units and of texts; columns of plain numbers, in Parquet as well; samples of a wavelet.
 """
 
 import csv
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO, TextIOWrapper
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
-from craton.io.contents import FileError, floats
+from craton.io.contents import FileError, MissingLibrary, floats
+from craton.io.libraries import library
 from craton.units import UnitError, si
 
 SEPARATORS = ",;\t"
-HEAD = 1 << 20  # characters in which a first line is looked for
+BLOCK = 20_000  # rows that are read at a time
 FORTRAN = re.compile(r"([\d.])[dD]([-+]?\d+)$")  # an exponent
 MISSPELT = 0.8  # likeness of a name to a known one, by difflib
 
@@ -28,11 +29,6 @@ class Columns:
     numbers: dict[str, np.ndarray]
     texts: dict[str, list[str]]
     lines: Sequence[int]
-
-
-def recognises(path):
-    """Any text may be a table."""
-    return True
 
 
 def columns(
@@ -51,67 +47,63 @@ def columns(
     ValueError where one is missing. A file without a heading, or with one that begins with "#", is read with the `heading` given.
     Raises ValueError that says which line is wrong; `refuse_many` may refuse the number of rows before they are read.
     """
-    data = Path(path).read_bytes()
     at, first = first_line(path)
     if not heading and separator is None:
         separator = max(SEPARATORS, key=first.count)
         separator = separator if separator in first else None
     names = renamed([*heading] or _cells(first, separator))
-    used = {name: place for place, name in enumerate(names) if name in dimensions or name in texts}
+    used = [name for name in names if name in dimensions or name in texts]
     _refuse_odd_heading(1 if heading else at, names, used, dimensions)
     needed = required(names)
-    skipped = at - 1 if heading else at
-    rows = data.count(b"\n") + (not data.endswith(b"\n")) - skipped
-    refuse_many(rows)
-    table = _plain_columns(data, skipped, rows, separator, names, used, dimensions)
-    if table is None or not all("" not in table.texts[name] for name in needed if name in table.texts):
-        lines = lines_of(path)[0 if heading else 1 :]
-        table = _columns_by_row(lines, separator, names, used, needed, dimensions)
-    return table
+    least = max((names.index(name) + 1 for name in needed), default=1)
+    columns, lines, rows = {name: [] for name in used}, [], iter_lines(path)
+    for _ in range(not heading):
+        next(rows, None)
+    while block := list(islice(rows, BLOCK)):
+        cells = [_cells(line, separator) for _, line in block]
+        if {*map(len, cells)} != {len(names)}:
+            cells = [_of_width(row, n, names, least, separator) for (n, _), row in zip(block, cells)]
+        lines += [n for n, _ in block]
+        refuse_many(len(lines))
+        for name, column in zip(names, zip(*cells)):
+            if name in needed and not all(map(str.strip, column)):
+                empty = [not text.strip() for text in column].index(True)
+                raise ValueError(f"line {block[empty][0]}: the {name} is empty")
+            if name in dimensions:
+                columns[name].append(_numbers(block, name, column, dimensions[name]))
+            elif name in texts:
+                columns[name].append(map(str.strip, column))
+    return Columns(
+        {name: np.concatenate([[], *parts]) for name, parts in columns.items() if name in dimensions},
+        {name: [*chain(*parts)] for name, parts in columns.items() if name not in dimensions},
+        lines,
+    )
 
 
-def _plain_columns(data, skipped, rows, separator, names, used, dimensions):
-    """Return the columns of a table without comments, units and empty cells: a million rows in seconds. None of others."""
-    kinds = [float if name in dimensions else object for name in names]
-    try:
-        with TextIOWrapper(BytesIO(data), encoding="utf-8-sig", errors="replace") as file:
-            dtype = np.dtype({"names": [*map(str, range(len(names)))], "formats": kinds})
-            quote = None if separator == "|" else '"'
-            table = np.loadtxt(file, dtype, None, separator, skiprows=skipped, ndmin=1, quotechar=quote)
-    except ValueError:
-        return None
-    values = {name: table[str(place)].copy() for name, place in used.items() if name in dimensions}
-    if b"#" in data or len(table) != rows or not all(np.isfinite(column).all() for column in values.values()):
-        return None
-    texts = {name: [*map(str.strip, table[str(place)])] for name, place in used.items() if name not in dimensions}
-    return Columns(values, texts, range(skipped + 1, skipped + 1 + rows))
-
-
-def _columns_by_row(lines, separator, names, used, needed, dimensions):
-    """Return the columns of any table, or say which line is wrong."""
-    rows = [_cells(line, separator) for _, line in lines]
-    least = max((used[name] for name in needed), default=0)
-    for (n, _), cells in zip(lines, rows):
-        if len(cells) <= least or separator and any(map(str.strip, cells[len(names) :])):
-            raise ValueError(f"line {n}: {len(cells)} columns, not {len(names)}: {' '.join(names)}")
-    table = Columns({}, {}, [n for n, _ in lines])
-    for name, place in used.items():
-        column = [cells[place].strip() if place < len(cells) else "" for cells in rows]
-        if name in needed and "" in column:
-            raise ValueError(f"line {lines[column.index('')][0]}: the {name} is empty")
-        if name in dimensions:
-            values = [_in_si(n, name, text, dimensions[name]) for n, text in zip(table.lines, column)]
-            table.numbers[name] = np.array(values, float)
-        else:
-            table.texts[name] = column
-    return table
+def _of_width(row, line, names, least, separator):
+    """Return the cells of a row under all names; refuse one with too few or too many."""
+    if len(row) < least or separator and any(map(str.strip, row[len(names) :])):
+        raise ValueError(f"line {line}: {len(row)} columns, not {len(names)}: {' '.join(names)}")
+    return row[: len(names)] + [""] * (len(names) - len(row))
 
 
 def _cells(line, separator):
+    if separator == "|" or '"' not in line:
+        return line.split(separator)
     if separator is None:
-        return line.split()
-    quoting = csv.QUOTE_NONE if separator == "|" else csv.QUOTE_MINIMAL
-    return next(csv.reader([line], delimiter=separator, skipinitialspace=True, quoting=quoting))
+        line, separator = " ".join(line.split()), " "
+    return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+
+
+def _numbers(block, name, column, dimension):
+    """Return a column as numbers in SI units: plain ones at once, those with units or empty cells one by one."""
+    try:
+        values = floats(column)
+        if np.isfinite(values).all():
+            return values
+    except ValueError:
+        pass
+    return np.array([_in_si(n, name, text.strip(), dimension) for (n, _), text in zip(block, column)])
 
 
 def _in_si(line, name, text, dimension):
@@ -142,22 +134,23 @@ def _refuse_odd_heading(line, names, used, known):
             raise ValueError(f"line {line}: the column {name!r} is not known; did you mean {close[0]}?")
 
 
+def iter_lines(path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file that are not empty and no comment, with their numbers from 1."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        for n, line in enumerate(file, 1):
+            text = line.strip()
+            if text and text[0] != "#":
+                yield n, line.rstrip("\n")
+
+
 def lines_of(path) -> list[tuple[int, str]]:
-    """Return the lines of a text file that are not empty and no comment, with their numbers from 1."""
-    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
-    lines = enumerate(text.splitlines(), 1)
-    return [(n, line) for n, line in lines if line and not line.isspace() and not line.lstrip().startswith("#")]
+    """Return all lines of `iter_lines`."""
+    return list(iter_lines(path))
 
 
 def first_line(path) -> tuple[int, str]:
-    """Return number and text of the first line of a text file that is not empty and no comment; 1 and "" without one."""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        read = n = 0
-        while read < HEAD and (line := file.readline(HEAD)):
-            read, n = read + len(line), n + 1
-            if line.strip() and not line.lstrip().startswith("#"):
-                return n, line.rstrip("\n")
-    return 1, ""
+    """Return number and text of the first line of `iter_lines`; 1 and "" without one."""
+    return next(iter_lines(path), (1, ""))
 
 
 def read(path: Path):
@@ -197,6 +190,12 @@ def _heading(file):
             return comment
         start = file.tell()
     return comment
+
+
+def read_parquet(path: Path):
+    """Read a Parquet table through pyarrow, as `read` does."""
+    table = library("pyarrow.parquet", f"{path.name}: parquet", MissingLibrary).read_table(path)
+    return table.column_names, lambda name: table[name].to_numpy()
 
 
 def read_samples(path: Path) -> tuple[list[float], list[float]]:

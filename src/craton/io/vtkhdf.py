@@ -17,38 +17,29 @@ UNIFORM = 1e-6  # of the spacing, by which coordinates of an image may differ fr
 
 
 def write_snapshots(dataset, path):
-    """Write a series of snapshots as images over time.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``quantity(time[, component], z, y, x)``; axes that a plane cuts are scalar coordinates.
-    path : path-like
-        Ends in ``.vtkhdf``.
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    CratonError
-        The points of an axis are not equally far apart, or there is nothing to write.
-    ResourceError
-        h5py is not installed, or the file cannot be written.
+    """Write a series of snapshots, ``quantity(time[, component], z, y, x)``, as images over time and return the path, which
+    ends in ``.vtkhdf``; axes that a plane cuts are scalar coordinates. Raises CratonError where the points of an axis are
+    not equally far apart, or there is nothing to write.
     """
     if not dataset.data_vars or not dataset.sizes.get("time"):
         raise CratonError("there are no snapshots to write")
     # VTK reads flat images only where the third axis is flat: the axis that a plane cuts comes
     # last.
     axes = sorted("xyz", key=lambda axis: (axis not in dataset.dims, axis))
-    rows = [uniform(dataset, axis) for axis in axes]
+    rows = [_uniform(dataset, axis) for axis in axes]
     counts = [count for *_, count in rows]
 
-    def fill(root):
+    path = Path(path)
+    if path.suffix != ENDING:
+        raise CratonError(f"the name of a VTKHDF file ends in {ENDING}, not {path.name}")
+    h5py = library("h5py", f"writing {path.name}")
+    with written(path) as partial, h5py.File(partial, "w") as file:
+        root = file.create_group("VTKHDF", track_order=True)
+        root.attrs["Version"] = np.array(VERSION, np.int64)
+        root.attrs["Type"] = np.bytes_("ImageData")
         extent = [limit for count in counts for limit in (0, count - 1)]
         root.attrs["WholeExtent"] = np.array(extent, np.int64)
-        root.attrs["Origin"] = np.array([uniform(dataset, axis)[0] for axis in "xyz"])
+        root.attrs["Origin"] = np.array([_uniform(dataset, axis)[0] for axis in "xyz"])
         root.attrs["Spacing"] = np.array([spacing for _, spacing, _ in rows])
         root.attrs["Direction"] = np.eye(3)[["xyz".index(axis) for axis in axes]].T.ravel()
         fields = root.create_group("PointData")
@@ -57,25 +48,15 @@ def write_snapshots(dataset, path):
         steps["Values"] = dataset.time.values.astype(float)
         offsets = steps.create_group("PointDataOffsets")
         for name, array in dataset.data_vars.items():
-            for label, values in images(array):
-                copy_images(fields, f"{name}{label}", values, counts)
+            for label, values in _images(array):
+                _copy_images(fields, f"{name}{label}", values, counts)
                 offsets[f"{name}{label}"] = np.arange(dataset.sizes["time"])
+    return path
 
-    return _written(path, fill)
 
-
-def uniform(dataset, axis):
-    """Origin (m), spacing (m) and number of points along an axis; 1 point where a plane cuts it.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    axis : str
-
-    Raises
-    ------
-    CratonError
-        The points are not equally far apart.
+def _uniform(dataset, axis):
+    """Return origin (m), spacing (m) and number of points along an axis, which must be equally far apart; 1 point where a
+    plane cuts it.
     """
     if axis not in dataset.dims:
         return (float(dataset[axis]) if axis in dataset.coords else 0.0), 1.0, 1
@@ -91,14 +72,9 @@ def uniform(dataset, axis):
     return points[0], float(steps.mean()), len(points)
 
 
-def images(array):
-    """Yield (suffix of the name, array (time, ..., [component])) of what an image can hold.
-
-    Vectors are one array of three components; other components are arrays of their own.
-
-    Parameters
-    ----------
-    array : xarray.DataArray
+def _images(array):
+    """Yield (suffix of the name, array (time, ..., [component])) of what an image can hold: vectors are one array of three
+    components, other components are arrays of their own.
     """
     dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
     space = ("time", *(axis for axis in "zyx" if axis in array.dims))
@@ -111,17 +87,9 @@ def images(array):
             yield f"_{name}", array.sel({dim: name}).transpose(*space)
 
 
-def copy_images(group, name, array, counts):
-    """Copy frames one by one: a series may be larger than the memory.
-
-    Parameters
-    ----------
-    group : h5py.Group
-    name : str
-    array : xarray.DataArray
-        (time, ..., [component])
-    counts : tuple of int
-        Points along the axes of the image, the fastest one first.
+def _copy_images(group, name, array, counts):
+    """Copy frames (time, ..., [component]) one by one into a group: a series may be larger than the memory. `counts` are
+    points along the axes of the image, the fastest one first.
     """
     parts = array.shape[-1:] if array.dims[-1] not in ("time", "x", "y", "z") else ()
     flat = counts[2] == 1  # VTK: a flat image has arrays of one dimension less
@@ -129,17 +97,3 @@ def copy_images(group, name, array, counts):
     out = group.create_dataset(name, (array.sizes["time"], *shape), np.float32, chunks=(1, *shape))
     for n in range(array.sizes["time"]):
         out[n] = array.isel(time=n).values.reshape(shape)
-
-
-def _written(path, fill):
-    """Write a file under another name, then rename it."""
-    path = Path(path)
-    if path.suffix != ENDING:
-        raise CratonError(f"the name of a VTKHDF file ends in {ENDING}, not {path.name}")
-    h5py = library("h5py", f"writing {path.name}")
-    with written(path) as partial, h5py.File(partial, "w") as file:
-        root = file.create_group("VTKHDF", track_order=True)
-        root.attrs["Version"] = np.array(VERSION, np.int64)
-        root.attrs["Type"] = np.bytes_("ImageData")
-        fill(root)
-    return path

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.io.contents import NODE_ORDERS
 from craton.io.libraries import written
-from craton.io.mesh_parts import NODE_ORDERS
 
 TYPES = {8: 12, 27: 29}  # VTK_HEXAHEDRON, VTK_TRIQUADRATIC_HEXAHEDRON
 VTK_NAMES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}

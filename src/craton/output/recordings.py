@@ -241,7 +241,7 @@ ORDER = 7  # of the splines in time: 1e-6 at 20 samples a period
 
 
 def waves(path, name):
-    """Return the nodes of a recording: xarray.Dataset, see `craton.io.h5drm.write`.
+    """Return the nodes of a recording: xarray.Dataset, see `craton.io.wavefield.write_h5drm`.
 
     Parameters
     ----------

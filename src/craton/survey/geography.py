@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.io.bearings import geodesic
+from craton.io.fdsn import geodesic
 
 WGS84 = {  # grid mapping of CF
     "grid_mapping_name": "latitude_longitude",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import TENSOR, VECTOR
-from craton.io.bearings import bearings, geodesic
+from craton.io.fdsn import bearings, geodesic
 from craton.survey import geography
 
 CRS = "crs"  # coordinate of datasets that holds the grid mapping of CF

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, ValidationError, create_model, model_validator
 
 from craton import io
-from craton.io import raw_model
+from craton.io import gridded
 from craton.io.contents import FileError
 from craton.tables.fields import (
     Distance,
@@ -308,7 +308,7 @@ class Layer(Elastic):
 
 
 class Layers(_Medium):
-    """Layers listed from the top down, or a ``file`` of them (`craton.io.layer_table`): flat, or
+    """Layers listed from the top down, or a ``file`` of them (`craton.io.depth_tables`): flat, or
     with ``follow = "surface"`` their tops (0, then negative) counted from the ground.
     """
 
@@ -357,18 +357,18 @@ class Layers(_Medium):
 class PropertyFile(Table):
     """One property from a ``file`` (SEG-Y, netCDF, bare numbers); ``depth_step`` (m) between samples
     of SEG-Y, where its sample interval is not that (1000: 1 m). Bare numbers have a ``shape`` along
-    the axes of an ``order``, a ``spacing`` and the ``origin`` of the first (`craton.io.raw_model`).
+    the axes of an ``order``, a ``spacing`` and the ``origin`` of the first (`craton.io.gridded`).
     """
 
     file: FilePath
     units: Text | None = None
     depth_step: Distance | None = None
     shape: many(whole(least=1)) | None = None
-    order: choice(*raw_model.ORDERS) | None = None
+    order: choice(*gridded.ORDERS) | None = None
     spacing: many(Length) | None = None
     origin: many(Length) | None = None
-    type: choice(*raw_model.TYPES) | None = None
-    endian: choice(*raw_model.ENDIANS) | None = None
+    type: choice(*gridded.TYPES) | None = None
+    endian: choice(*gridded.ENDIANS) | None = None
 
     def _problems(self):
         yield from super()._problems()
@@ -378,7 +378,7 @@ class PropertyFile(Table):
             yield "depth_step", "depth_step is for SEG-Y, shape for bare numbers", "leave it out"
         for name in ("shape", "order", "spacing"):
             if getattr(self, name) is None:
-                yield name, f"bare numbers need {name}", raw_model.REMEDY
+                yield name, f"bare numbers need {name}", gridded.REMEDY
         count = len(self.order or ())
         for name in ("shape", "spacing", "origin"):
             values = getattr(self, name)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.io import taup
 from craton.io.contents import UnknownFormat
+from craton.io.depth_tables import write_nd as write_table
 from craton.model.globe.prem import prem
 from craton.model.globe.radial import PARAMETERS, RadialModel, inverse_q
 
@@ -173,7 +173,7 @@ def write_nd(model, path, step=STEP):
         ]
         pieces.append((boundary, np.stack([model.radius - radii, *model.speeds(radii, piece=p), *quality], axis=1)))
         above = region
-    taup.write(path, model.name, pieces)
+    write_table(path, model.name, pieces)
 
 
 MODELS = {

@@ -9,8 +9,7 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.io.contents import FileError
-from craton.io.mesh_parts import NODE_ORDERS
+from craton.io.contents import NODE_ORDERS, FileError
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
 
@@ -45,7 +44,7 @@ def assembled(parts):
     Raises FileError.
     """
     _only_hexahedra(parts)
-    elements, names = parts.gathered()
+    elements, names = np.concatenate(parts.elements), np.concatenate(parts.names)
     nodes, renumbered = _used(parts, elements)
     regions, region_names = _regions(names)
     corners = shape.lexicographic(renumbered[elements[:, :8]], "VTK")

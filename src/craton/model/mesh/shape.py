@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton.io.mesh_parts import NODE_ORDERS
+from craton.io.contents import NODE_ORDERS
 
 BLOCK = 4096  # elements handled at a time, so that temporaries stay in the cache
 ROWS = 16  # that BLAS multiplies by its main kernels: a multiple of what its blocks have

@@ -1,35 +1,56 @@
-"""GeoTIFF: rasters through rioxarray, maps of peaks through rasterio."""
+"""Rasters: ESRI ASCII grids, a header of keys and values, then rows from north to south; GeoTIFF, read through rioxarray and
+written, maps of peaks, through rasterio.
+"""
 
 import warnings
 
 import numpy as np
 
 from craton.errors import CratonError
-from craton.io.contents import FileError, MissingLibrary
+from craton.io.contents import FileError, MissingLibrary, floats
 from craton.io.libraries import library, written
+from craton.io.limits import within
+
+# --- ESRI ASCII grids -----------------------------------------------------------------------------
+
+KEYS = ("ncols", "nrows", "xllcorner", "yllcorner", "xllcenter", "yllcenter", "cellsize")
+KEYS += ("nodata_value",)
+MOST_KEYS = 20  # lines of a heading
 
 
-def read(path, variable=None, part=None):
-    """Read the first band.
+def read_esri(path, variable=None, part=None):
+    """Read an ESRI ASCII grid over y (falling) and x, nan where there is no value: all, or what `part` takes of the array."""
+    from xarray import DataArray
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    variable : str, optional
-        Not used: a band has no name.
-    part : callable, optional
-        From the array to what of it is to be read.
+    header, lines = {}, path.read_text(encoding="ascii", errors="replace").splitlines()
+    try:
+        for line in lines[:MOST_KEYS]:
+            if not line.strip()[:1].isalpha():
+                break
+            key, value = line.split()[:2]
+            if key.lower() not in KEYS:
+                raise ValueError(f"{key} is none of {', '.join(KEYS)}")
+            if key.lower() in header:
+                raise ValueError(f"{key} is stated twice")
+            header[key.lower()] = floats([value])[0]
+        nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
+        west, south = (header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy")
+        z = floats(" ".join(lines[len(header) :]).split()).reshape(ny, nx)
+    except (KeyError, ValueError) as error:
+        raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
+    z[z == header.get("nodata_value", -9999.0)] = np.nan
+    within("elevation, number", z, "length", missing=True)
+    axes = {"y": south + step * np.arange(ny)[::-1], "x": west + step * np.arange(nx)}
+    array = DataArray(z, axes, ("y", "x"))
+    return part(array) if part else array
 
-    Returns
-    -------
-    xarray.DataArray
-        Over y and x; its attribute ``geographic`` says whether these are latitude and longitude,
-        ``crs_wkt`` is the reference system.
 
-    Raises
-    ------
-    FileError
-        rioxarray is missing, or cannot read the file.
+# --- GeoTIFF --------------------------------------------------------------------------------------
+
+
+def read_geotiff(path, variable=None, part=None):
+    """Read the first band of a GeoTIFF over y and x: all, or what `part` takes of the array. Its attribute ``geographic`` says
+    whether these are latitude and longitude, ``crs_wkt`` is the reference system.
     """
     rioxarray = library("rioxarray", f"{path.name}: GeoTIFF", MissingLibrary)
     from rasterio.errors import NotGeoreferencedWarning
@@ -53,33 +74,17 @@ def read(path, variable=None, part=None):
         raise FileError(f"cannot read {path} as GeoTIFF: {reason[:150]}") from error
 
 
-def write_map(dataset, path):
+def write_geotiff(dataset, path):
     """Write the quantities of a map, a band for each with its components and periods.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Over y and x, m, or latitude and longitude, degrees. With the attributes ``map_longitude``,
-        ``map_latitude`` and ``map_azimuth`` the metres are of the transverse Mercator map of WGS84
-        about that place, turned by the azimuth; over eta and xi of a chunk, with longitude and
-        latitude, the map is interpolated to degrees.
-    path : path-like
-
-    Returns
-    -------
-    path-like
-
-    Raises
-    ------
-    CratonError
-        The map is a vertical section.
-    ResourceError
-        rasterio is missing, or the file cannot be written.
+    It is over y and x, m, or latitude and longitude, degrees. With the attributes ``map_longitude``, ``map_latitude`` and
+    ``map_azimuth`` the metres are of the transverse Mercator map of WGS84 about that place, turned by the azimuth; over eta
+    and xi of a chunk, with longitude and latitude, the map is interpolated to degrees. A vertical section is refused.
     """
     rasterio = library("rasterio", "GeoTIFF")
-    dataset = in_degrees(dataset)
-    bands = [band for array in dataset.data_vars.values() for band in bands_of(array)]
-    transform, system = placed(dataset)
+    dataset = _in_degrees(dataset)
+    bands = [band for array in dataset.data_vars.values() for band in _bands_of(array)]
+    transform, system = _placed(dataset)
     height, width = bands[0][1].shape
     form = {"driver": "GTiff", "height": height, "width": width, "count": len(bands)}
     form |= {"dtype": "float32", "nodata": np.nan, "compress": "deflate"}
@@ -94,30 +99,19 @@ def write_map(dataset, path):
     return path
 
 
-def bands_of(array):
-    """Yield name, values (y, x) and unit of each part of a quantity.
-
-    Parameters
-    ----------
-    array : xarray.DataArray
-        Its last two dimensions are those of the map.
-    """
+def _bands_of(array):
+    """Yield name, values (y, x) and unit of each part of a quantity whose last two dimensions are those of the map."""
     if array.ndim == 2:
         yield array.name, array.values, array.attrs.get("units", "")
         return
     for value, part in zip(array[array.dims[0]].values, array):
-        for name, values, unit in bands_of(part):
+        for name, values, unit in _bands_of(part):
             mark = f"{value:g} s" if np.issubdtype(type(value), np.number) else value
             yield f"{name} {mark}", values, unit
 
 
-def placed(dataset):
-    """Return the affine transform of the rows from north to south, and the reference system.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    """
+def _placed(dataset):
+    """Return the affine transform of the rows from north to south, and the reference system."""
     from rasterio import Affine
 
     if not {"y", "x"} <= {*dataset.dims} and not {"latitude", "longitude"} <= {*dataset.dims}:
@@ -136,17 +130,12 @@ def placed(dataset):
     return Affine.rotation(-about[2]) @ transform, system
 
 
-def in_degrees(dataset):
-    """Return a map over the angles of a chunk on a lattice of longitude and latitude.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    """
+def _in_degrees(dataset):
+    """Return a map over the angles of a chunk on a lattice of longitude and latitude."""
     if "xi" not in dataset.dims:
         return dataset
-    import xarray as xr
     from scipy.interpolate import griddata
+    from xarray import Dataset
 
     longitude, latitude = (dataset[name].values for name in ("longitude", "latitude"))
     middle = longitude.flat[longitude.size // 2]
@@ -162,4 +151,4 @@ def in_degrees(dataset):
         values = np.moveaxis(values, (0, 1), (-2, -1)).astype(np.float32)
         out[name] = ((*array.dims[:-2], "latitude", "longitude"), values, array.attrs)
     coords = {name: dataset[name] for name in ("component", "period") if name in dataset.coords}
-    return xr.Dataset(out, coords | {"latitude": spans[0], "longitude": spans[1]})
+    return Dataset(out, coords | {"latitude": spans[0], "longitude": spans[1]})

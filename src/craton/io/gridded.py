@@ -1,14 +1,48 @@
-"""Tomography models of SPECFEM3D, ``tomography_model.xyz``: a heading of four lines, then x y z vp
-vs rho and perhaps Qp Qs of each point, x fastest.
+"""Gridded models of the Earth: bare numbers, as models of exploration are often handed on, and tomography models of
+SPECFEM3D, ``tomography_model.xyz``.
 """
 
-from contextlib import contextmanager
-from pathlib import Path
+from math import prod
 
 import numpy as np
 
 from craton.io.contents import FileError, floats
 from craton.io.text_table import lines_of
+
+# --- bare numbers ---------------------------------------------------------------------------------
+
+ORDERS = ("xz", "zx", "xyz", "xzy", "yxz", "yzx", "zxy", "zyx")
+TYPES = ("float32", "float64")
+ENDIANS = {"little": "<", "big": ">"}
+REMEDY = 'write shape = [nx, nz], order = "xz", spacing = [dx, dz] beside the file'
+
+
+def read_numbers(path, shape=None, order=None, spacing=None, origin=None, type=TYPES[0], endian="little"):
+    """Open a file as a Dataset of one variable, ``value``, over the axes of `order` (m, z up), read when it is used.
+
+    `order` has the axes from the one that varies slowest to the one that varies fastest (``"xz"``: one column after the
+    other; samples along z go down); `shape`, `spacing` (m, negative for x and y that fall and z that rises) and `origin`
+    (m, 0 by default) are along them.
+    """
+    from xarray import Dataset
+
+    if None in (shape, order, spacing):
+        raise FileError(f"{path.name} has no heading that says what is where", REMEDY)
+    kind = np.dtype(ENDIANS[endian] + {"float32": "f4", "float64": "f8"}[type])
+    needed, held = kind.itemsize * prod(map(int, shape)), path.stat().st_size
+    if needed != held:
+        raise FileError(
+            f"{path.name} has {held:,} bytes, {' x '.join(map(str, shape))} numbers of {type} have {needed:,}",
+            "correct shape or type",
+        )
+    axes = {
+        axis: first + (-step if axis == "z" else step) * np.arange(count)
+        for axis, first, step, count in zip(order, origin or [0.0] * len(shape), spacing, shape)
+    }
+    return Dataset({"value": (tuple(order), np.memmap(path, kind, "r", shape=tuple(shape)))}, axes)
+
+
+# --- tomography of SPECFEM3D ----------------------------------------------------------------------
 
 COLUMNS = ("x", "y", "z", "vp", "vs", "rho", "qp", "qs")
 ENOUGH = 1e-3  # of the spacing: coordinates are often rounded
@@ -16,34 +50,8 @@ ENOUGH = 1e-3  # of the spacing: coordinates are often rounded
 BEYOND = 2
 
 
-@contextmanager
-def opened(path):
-    """Open a model.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Yields
-    ------
-    xarray.Dataset
-        vp, vs (m/s), rho (kg/m3), and qp, qs where the file has them, over z, y, x (m, z up).
-
-    Raises
-    ------
-    FileError
-        The heading or a row is wrong, or rows are missing: says which.
-    """
-    yield read(path)
-
-
-def recognises(path):
-    """Whether a file is text that begins with six numbers, three numbers and three whole numbers.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    """
+def is_tomography(path) -> bool:
+    """Whether a file is text that begins with six numbers, three numbers and three whole numbers."""
     if path.is_dir():
         return False
     with open(path, "rb") as file:
@@ -57,12 +65,10 @@ def recognises(path):
     return all(word.lstrip("+").isdigit() for word in lines[2])
 
 
-def read(path):
-    """Read a model: xarray.Dataset, as of `opened`.
+def read_tomography(path):
+    """Read a model: a Dataset of vp, vs (m/s), rho (kg/m3), and qp, qs where the file has them, over z, y, x (m, z up).
 
-    Parameters
-    ----------
-    path : path-like
+    Its heading has four lines, then come x y z vp vs rho and perhaps Qp Qs of each point, x fastest.
     """
     from xarray import Dataset
 
@@ -83,12 +89,12 @@ def _numbers(line, text, path):
         words = text.split("#")[0].split()
         return floats([word.replace("d", "e").replace("D", "e") for word in words]).tolist()
     except ValueError:
-        raise FileError(f"{Path(path).name}: line {line} of the heading is not numbers") from None
+        raise FileError(f"{path.name}: line {line} of the heading is not numbers") from None
 
 
 def _rows(lines, counts, path):
     """Rows of numbers, all of the points that the heading announces."""
-    name, total = Path(path).name, int(np.prod(counts))
+    name, total = path.name, int(np.prod(counts))
     if len(lines) != total:
         raise FileError(
             f"{name}: {len(lines)} rows below the heading, which announces "
@@ -117,7 +123,7 @@ def _check_extremes(rows, stated, path):
         least, most = column.min(), column.max()
         if 0 < low <= high and (least < low / BEYOND or most > high * BEYOND):
             raise FileError(
-                f"{Path(path).name}: {name} runs from {least:g} to {most:g} in its rows and from "
+                f"{path.name}: {name} runs from {least:g} to {most:g} in its rows and from "
                 f"{low:g} to {high:g} in its heading",
                 "put both in m/s and kg/m3",
             )
@@ -131,6 +137,6 @@ def _check_places(rows, axes, spacing, path):
         if len(wrong):
             row = wrong[0]
             raise FileError(
-                f"{Path(path).name}: row {row + 1} has {name} = {rows[row, n]:.10g} m, where the "
+                f"{path.name}: row {row + 1} has {name} = {rows[row, n]:.10g} m, where the "
                 f"heading puts {grid.ravel()[row]:.10g} m: x must vary fastest, z slowest"
             )

@@ -32,7 +32,7 @@ from craton.model.blas import one_thread
 from craton.model.media.cells import Region
 from craton.model.media.sampling import sampler
 from craton.model.mesh import hexmesh
-from craton.model.mesh.prepared import Prepared
+from craton.model.mesh.hexmesh import Prepared
 from craton.scenario import SpectralScenario
 from craton.tables.medium import Regions
 from craton.validation.spectral import given

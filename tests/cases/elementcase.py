@@ -9,7 +9,7 @@ import smallcase
 
 from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.equations.state import State
-from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh import mesh_statistics, mesh_terms
 from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.spectral_element.mesh.placing import Places
 from craton.methods.waves.exchange import SingleRank
@@ -70,7 +70,8 @@ class Toy:
         self.size = max(start + points * components for start, points, components in self.state.fields.values())
         self.places = Places(self.mesh, self.fluid)
         local, self.centres = mesh_terms.relative(self.mesh.elevated().nodes[self.mesh.elevated().elements])
-        self.statistics = SimpleNamespace(edges=mesh_terms.boxes(local))
+        edges, _, self.shapes, _ = mesh_statistics.shape_statistics(local)
+        self.statistics = SimpleNamespace(edges=edges)
         numbers, bounds = np.arange(self.mesh.size), self.mesh.bounds()
         self.subdomain = SimpleNamespace(team=SingleRank(), numbers=numbers, bounds=bounds)
 

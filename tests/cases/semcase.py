@@ -8,7 +8,7 @@ from craton.backends.cpu import CPU
 from craton.core.grid import Layout
 from craton.core.plan import LANES, Array, Launch, Phase, StepPlan
 from craton.methods.spectral_element.equations import operators as sem
-from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh import mesh_statistics, mesh_terms
 from craton.methods.spectral_element.mesh.element import Element
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
@@ -59,7 +59,7 @@ class Mesh:
         """The kernels' geometry array."""
         if kind == "stored":
             return mesh_terms.metric(self.element, self.local)
-        corners, edges = mesh_terms.corners(self.local)[0], mesh_terms.boxes(self.local)
+        corners, edges = mesh_terms.corners(self.local), mesh_statistics.shape_statistics(self.local)[0]
         return {"nodes": self.local, "corners": corners, "box": edges}[kind]
 
     def positions(self):

@@ -11,8 +11,8 @@ from earthcase import CENTRE, CUBE, GAUSS, PREM, RADIUS, volume
 from paths import DATA
 
 from craton.io.contents import moment_tensor
-from craton.model.globe import chunk_layers, chunk_sampler, prem, radial_files, sphere
-from craton.model.globe.chunk import chunk
+from craton.model.globe import earth_chunk, planet, prem, radial_files
+from craton.model.globe.chunk import chunk, sections
 from craton.model.mesh import hexmesh, numbering, ordering, shape
 from craton.model.mesh.doubling import Layer, Stack
 from craton.survey import globe, receivers, source_files
@@ -123,14 +123,14 @@ def test_elements_stop_at_discontinuities(regional):
         assert on.sum() >= np.prod(whole.stack.count) // 4 and (part.sections[on] == n).all()
     names = [mesh.region_names[r] for r in mesh.regions[np.argsort(part.sections)]]
     assert list(dict.fromkeys(names)) == ["lower_mantle", "transition_zone", "upper_mantle", "crust"]
-    honoured = chunk_layers.sections(PREM, 6000e3, (6291e3,))
+    honoured = sections(PREM, 6000e3, (6291e3,))
     assert np.allclose(honoured, [6000e3, 6151e3, 6291e3, 6346.6e3, 6356e3, 6371e3])
 
 
 def test_points_take_the_side_of_their_element(regional):
     whole, part = regional
     place = shape.positions(part.mesh.nodes, part.mesh.elements, shape.gll_points(4))
-    r = chunk_sampler.ChunkSampler(whole).radii(place)
+    r = earth_chunk.ChunkSampler(whole).radii(place)
     off = np.abs(np.linalg.norm(place, axis=-1) - r)
     assert off.max() < 15  # m: 27 nodes are no sphere, which the clip mends
     deep = (part.sections == 0)[:, None] & np.ones(r.shape, bool)
@@ -232,9 +232,9 @@ def test_ellipsoid_is_that_of_maps():
     """To second order in the flattening: 70 m; up is the normal of the surface, and 0.19 degrees off the radius."""
     flat = plain(10, 400e3, 4, (10, 48), elliptic=True)
     assert [float(flat.ground(10.0, at)) for at in (0.0, 90.0)] == pytest.approx([6378137.0, 6356752.314], abs=25)
-    assert pyproj.Geod(ellps="WGS84").f == pytest.approx(sphere.FLATTENING, rel=1e-12)
-    assert sphere.geocentric(45.0) == pytest.approx(44.80757678, abs=1e-7)  # Snyder (1987), table: 45 less 11' 32.8"
-    assert sphere.geocentric(90.0) == 90 and sphere.geographic(90.0) == 90
+    assert pyproj.Geod(ellps="WGS84").f == pytest.approx(planet.FLATTENING, rel=1e-12)
+    assert planet.geocentric(45.0) == pytest.approx(44.80757678, abs=1e-7)  # Snyder (1987), table: 45 less 11' 32.8"
+    assert planet.geocentric(90.0) == 90 and planet.geographic(90.0) == 90
     place, normal = flat.place(10.0, 48.0), flat.axes(10.0, 48.0)[:, 2]
     along = flat.place(10.0, 48.0001) - flat.place(10.0, 47.9999)
     assert abs(along @ normal) / np.linalg.norm(along) < 3e-5
@@ -243,11 +243,11 @@ def test_ellipsoid_is_that_of_maps():
 
 def test_flattening_with_depth():
     """Hydrostatic PREM: 1 / 299.8 at the surface, 1 / 392.5 at the core-mantle boundary, 1 / 413 at the inner core."""
-    figure = sphere.clairaut(prem.prem(ocean=True), 1 / 299.8)
+    figure = planet.clairaut(prem.prem(ocean=True), 1 / 299.8)
     flattening = np.interp([RADIUS, 3480e3, 1221.5e3], figure.radii, figure.flattening)
     assert np.allclose(1 / flattening, (299.8, 392.5, 413), rtol=4e-3)
     values = np.ones((8, 2)) * [[3e3], [8e3], [8e3], [4e3], [4e3], [1], [0], [0]]
-    refused(ValueError, "centre", sphere.clairaut, radial_files.table("shell", [5e6, 6e6], values))
+    refused(ValueError, "centre", planet.clairaut, radial_files.table("shell", [5e6, 6e6], values))
 
 
 def test_topography_dies_out_at_the_moho():
@@ -279,10 +279,10 @@ def test_axes_are_those_of_the_compass():
 
 def test_mechanisms_turn_with_their_place():
     """Along the equator, 90 degrees of longitude from the chunk's centre: east there points down here, up there east here."""
-    axes = sphere.Frame(0.0, 0.0).axes(90.0, 0.0)
+    axes = planet.Frame(0.0, 0.0).axes(90.0, 0.0)
     assert np.allclose(axes, [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-15)
     tensor = moment_tensor((5, 2, 3, 0.1, 0.2, 0.3))
-    turned = sphere.turned(tensor, axes)
+    turned = planet.turned(tensor, axes)
     assert np.diag(turned) == pytest.approx((5, 2, 3))
     assert turned[0, 2] == pytest.approx(-tensor[0, 2]) and turned[0, 1] == pytest.approx(tensor[1, 2])
     assert np.allclose(np.linalg.eigvalsh(turned), np.linalg.eigvalsh(tensor))

@@ -17,7 +17,7 @@ from craton.methods.spectral_element.mesh import placing
 from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import Setup, assemble
-from craton.model.globe import chunk_sampler, cube_stacks, emc, sphere
+from craton.model.globe import cubed_sphere, earth_chunk, emc, planet
 from craton.model.globe.chunk import chunk
 from craton.model.ground import relief
 from craton.model.mesh import hexmesh, numbering, shape
@@ -74,7 +74,7 @@ def test_all_elements_meet(cases):
 def test_an_odd_number_of_bricks_is_refused():
     widths = ((2, 2, 2), 2), ((2, 2, 1), 1), ((2, 1, 1), 0)
     layers = tuple(Layer((n, n + 0.5, n + 1), *width, 0, axis, 2) for n, (*width, axis) in enumerate(widths))
-    refused(ValueError, "odd", cube_stacks.CubeStacks, (6, 6), layers)
+    refused(ValueError, "odd", cubed_sphere.CubeStacks, (6, 6), layers)
 
 
 def test_volume_and_mass(earth):
@@ -84,7 +84,7 @@ def test_volume_and_mass(earth):
     points = shape.gll_points(4)
     weights = 2 / (20 * np.polynomial.legendre.legval(points, [0, 0, 0, 0, 1]) ** 2)
     xyz = shape.positions(part.mesh.nodes, part.mesh.elements, points)
-    rho = chunk_sampler.ChunkSampler(globe).at(xyz.swapaxes(1, 2))["rho"]
+    rho = earth_chunk.ChunkSampler(globe).at(xyz.swapaxes(1, 2))["rho"]
     mass = rho * shape.determinants(part.mesh.nodes, part.mesh.elements, points)
     mass *= np.einsum("i,j,k->kji", weights, weights, weights).ravel()
     r = np.linspace(0, RADIUS, 200001)
@@ -153,12 +153,12 @@ def test_flattened_with_topography_and_perturbation():
     assert shape.determinants(mesh.nodes, mesh.elements, shape.gll_points(4)).min() > 0
     longitude, latitude = globe.frame.degrees(mesh.nodes[top])
     height = np.linalg.norm(mesh.nodes[top], axis=1) - ground(longitude, latitude)
-    square = np.sin(np.radians(sphere.geocentric(latitude))) ** 2
-    assert np.allclose(height, RADIUS * (1 - sphere.FLATTENING * (square - 1 / 3)), atol=1e-3) and latitude.max() > 89.9
+    square = np.sin(np.radians(planet.geocentric(latitude))) ** 2
+    assert np.allclose(height, RADIUS * (1 - planet.FLATTENING * (square - 1 / 3)), atol=1e-3) and latitude.max() > 89.9
     assert ground(np.array([0.0]), np.array([90.0]))[0] == pytest.approx(ground(0.0, 85.0))
     over = emc.Geographic(lon, lat, np.array([0.0, 3000e3]), {"vs": np.full((2, len(lat), len(lon)), 0.02)}, {})
     coordinates = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(2)).swapaxes(1, 2)
-    plain, changed = (chunk_sampler.ChunkSampler(globe, laid).at(coordinates)["vs"] for laid in (None, over))
+    plain, changed = (earth_chunk.ChunkSampler(globe, laid).at(coordinates)["vs"] for laid in (None, over))
     depth = RADIUS - globe.undone(np.moveaxis(coordinates, 1, -1))
     mantle = (plain > 0) & (np.abs(depth - 3000e3) > 2e3)
     assert np.allclose(changed[mantle], (plain * np.where(depth > 3001e3, 1.0, 1.02))[mantle], rtol=1e-12)
@@ -222,7 +222,7 @@ class Breathing:
         return sum(w * f(order, k * r) for w, f in zip(weights, (spherical_jn, spherical_yn)))
 
     def displacement(self, xyz):
-        """In the solid shells, of which a fluid one may part two: elements of 27 nodes reach some km beyond their sphere."""
+        """In the solid shells, of which a fluid one may part two: elements of 27 nodes reach some km beyond their planet."""
         r = np.maximum(np.linalg.norm(xyz, axis=1), 1.0)
         out, last = np.zeros_like(r), len(self.shells) - 1
         core = r < (self.shells[-1].low + self.shells[0].high) / 2 if last else r < 0

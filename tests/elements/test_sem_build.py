@@ -3,7 +3,7 @@ plan of spectral elements against the plain way: every element sampled at all it
 batches of elements: the same bits as NumPy's, element for element.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
@@ -22,8 +22,7 @@ from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.equations import faces, material
 from craton.methods.spectral_element.equations.time_step import corner_nodes, corner_stiffness
 from craton.methods.spectral_element.equations.undamped import TEXT, advance, products_on_host
-from craton.methods.spectral_element.mesh import batched, families, mesh_statistics, mesh_terms
-from craton.methods.spectral_element.mesh.assembly import order_elements
+from craton.methods.spectral_element.mesh import families, mesh_statistics, mesh_terms
 from craton.methods.spectral_element.mesh.element import DEGREES, Element, lagrange, lagrange_slopes
 from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves.exchange import SingleRank
@@ -97,12 +96,12 @@ def test_boxes_and_straight_elements_are_recognised(straight):
     bent = mesh.local.copy()
     bent[3, 1, 13 if straight else 5] += 1e-4
     if straight:
-        corners, recognised = mesh_terms.corners(mesh.local)
-        assert recognised.all() and (corners[:, :, [7, 1]] == mesh.local[:, :, [26, 2]]).all()
-        recognised = mesh_terms.corners(bent)[1]
+        assert mesh_statistics.shape_statistics(mesh.local)[1].all()
+        assert (mesh_terms.corners(mesh.local)[:, :, [7, 1]] == mesh.local[:, :, [26, 2]]).all()
+        recognised = mesh_statistics.shape_statistics(bent)[1]
     else:
-        assert np.allclose(mesh_terms.boxes(mesh.local), [1.0, 0.8, 1.3])
-        edges = mesh_terms.boxes(bent)
+        assert np.allclose(mesh_statistics.shape_statistics(mesh.local)[0], [1.0, 0.8, 1.3])
+        edges = mesh_statistics.shape_statistics(bent)[0]
         recognised = np.isfinite(edges).all(axis=1)
         assert np.isnan(edges[~recognised]).all()
     assert np.flatnonzero(~recognised).tolist() == [3]
@@ -206,7 +205,7 @@ def test_arrays_of_families(name):
     expected = samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, d.relaxation)[0]
     plan = assemble(Setup(ElementSpace(d), scenario, [], receivers.build(scenario), [], []), Reuse(keep=False))
     for own in families.families(d, d.layers):
-        order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic).elements
+        order = families.order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic).elements
         there, e = order >= 0, order[order >= 0]
         names = (f"{own.name}_{array}" for array in ("points", "geometry", "moduli"))
         points, geometry, moduli = (plan.arrays[name].on_host() for name in names)
@@ -250,19 +249,6 @@ def test_work_keeps_its_order():
 same = np.testing.assert_equal  # nests of arrays have the same bits, or nan
 
 
-@pytest.fixture
-def twice(monkeypatch):
-    """A function that returns what another gives with compiled code, and with NumPy, where the compiler is taken away."""
-
-    def with_both(compute):
-        assert batched.compiled() is not None
-        compiled = compute()
-        monkeypatch.setattr(batched, "compiled", lambda: None)
-        return compiled, compute()
-
-    return with_both
-
-
 def shapes(count=300):
     """Nodes (count, 3, 27) of boxes, every third with moved corners, every other third with all nodes moved."""
     random = np.random.default_rng(3)
@@ -274,39 +260,53 @@ def shapes(count=300):
     return local - local.mean(axis=2, keepdims=True)
 
 
-def test_shapes_and_quality(twice):
-    looks = twice(lambda: mesh_statistics.shape_statistics(shapes()))
-    same(*([getattr(look, field.name) for field in fields(look)] for look in looks))
-    assert looks[0].straight.sum() == 200 and np.isfinite(looks[0].edges[:, 0]).sum() == 100
+def test_shapes_and_quality():
+    local, kind = shapes(), np.arange(300) % 3
+    edges, straight, quality, smallest = mesh_statistics.shape_statistics(local)
+    same([straight, edges], [kind < 2, np.where(kind[:, None] == 0, np.ptp(local, axis=2), np.nan)])
+    assert smallest == np.prod(np.ptp(local, axis=2), axis=1).min()
+    along = [np.diff(mesh_terms.corners(local).reshape(-1, 3, 2, 2, 2), axis=axis) for axis in (4, 3, 2)]
+    lengths = [np.sqrt((edge**2).sum(axis=1, keepdims=True)) for edge in along]
+    xi, eta, zeta = (np.repeat(e / s, 2, axis=a).reshape(-1, 3, 8) for e, s, a in zip(along, lengths, (4, 3, 2)))
+    sine = np.max([np.abs((u * v).sum(axis=1)).max(axis=1) for u, v in ((xi, eta), (xi, zeta), (eta, zeta))], axis=0)
+    lengths = np.concatenate([length.reshape(-1, 4) for length in lengths], axis=1)
+    jacobian, skewness = (mesh_terms.cross(xi, eta) * zeta).sum(axis=1), np.arcsin(np.minimum(sine, 1)) / (np.pi / 2)
+    same([*quality.values()], [lengths.min(axis=1), lengths.max(axis=1), jacobian.min(axis=1), skewness])
 
 
 @pytest.mark.parametrize("degree", [2, 4, 8])
-def test_masses_and_extremes(degree, twice):
+def test_masses_and_extremes(degree):
     element, local, random = Element(degree), shapes(33), np.random.default_rng(1)
     samples = {name: random.uniform(1, 2, (33, element.size)) for name in ("vp", "vs", "rho")}
     samples["vs"][:, 3], samples["rho"][5:9] = 0.0, 7.0
     whole = samples | {"stiffness": random.uniform(1, 2, (33, 21, element.size))}
     points = random.integers(0, 50, (33, element.size)).astype(np.int32)
 
-    def compute():
-        total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
-        assert np.isfinite(volume).all()  # of boxes and others side by side
-        mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
-        mesh_statistics.add_at(total, points, mass)
-        single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])
-        return mass, total, single, mesh_statistics.slowest_in(samples), mesh_statistics.material_of(whole)
-
-    same(*twice(compute))
+    edges, weights = mesh_statistics.shape_statistics(local)[0], element.volume_weights
+    volume = mesh_statistics.volumes(element, local, edges)  # of boxes and others side by side
+    det = mesh_terms.cofactors(mesh_terms.jacobian(element, local))[1]
+    same(volume, np.where(np.isnan(edges[:, :1]), det, edges.prod(axis=1)[:, None] / 8))
+    mass, total, expected = mesh_statistics.masses(volume, samples["rho"], weights), *np.zeros((2, 50))
+    mesh_statistics.add_at(total, points, mass)
+    np.add.at(expected, points.ravel(), mass.ravel())
+    same((mass, total), (volume * samples["rho"] * weights, expected))
+    few = volume[:, :1], samples["rho"][:, :1]
+    same(mesh_statistics.masses(*few, weights), few[0] * few[1] * weights)
+    same(mesh_statistics.slowest_in(samples), sampling.slowest_in(samples))
+    limits = {name: (v.min(axis=-1), v.max(axis=-1)) for name, v in whole.items()}
+    means = {name: v.mean(axis=-1) for name, v in whole.items()}
+    same(mesh_statistics.material_of(whole), (limits, means, np.ones(33, bool)))
+    assert not mesh_statistics.material_of({"vp": np.full((2, 3), 7.0)})[2].any()
 
 
 @pytest.mark.parametrize("wrong", [np.nan, -1.0, 1e9, np.inf])
-def test_impossible_material_has_the_same_message(wrong, twice):
+def test_impossible_material_has_the_same_message(wrong):
     samples = {name: np.full((4, 8), value) for name, value in (("vp", 3e3), ("vs", 1e3), ("rho", 2e3))}
     medium = samples, np.zeros((4, 3)), np.arange(4)
     assert mesh_statistics.impossible(*medium) == []
     samples["rho"][2, 5], samples["vs"][3, 1] = wrong, 0.0
-    compiled, plain = twice(lambda: mesh_statistics.impossible(*medium))
-    assert compiled == plain and len(compiled) == 2
+    plain = sampling.element_problems(*medium[:2], numbers=medium[2])
+    assert mesh_statistics.impossible(*medium) == plain and len(plain) == 2
 
 
 def test_layers():
@@ -331,16 +331,19 @@ def test_radial_models(side):
     refused(ValueError, "outside", model.parameters, np.full((2, 3), 7e6), side)
 
 
-def test_corner_stiffness_and_moduli(twice):
-    element, local, random, code = Element(4), shapes(40), np.random.default_rng(6), batched.compiled()
-    speed, inert = random.uniform(1, 2, (2, 40, 8))
+def test_corner_stiffness_and_moduli():
+    element, local, random = Element(4), shapes(40), np.random.default_rng(6)
+    nodes, (speed, inert) = corner_nodes(element.n), random.uniform(1, 2, (2, 40, 8))
     d = SimpleNamespace(element=element, shapes=lambda rows: local[rows])
-    d.jacobian = lambda rows, nodes: mesh_terms.jacobian(element, local[rows], nodes)
-    same(*twice(lambda: corner_stiffness(d, np.arange(40), corner_nodes(element.n), speed, inert)))
+    across, det = mesh_terms.cofactors(mesh_terms.jacobian(element, local, nodes))
+    metric = ((across / det[:, None, None]) ** 2).sum(axis=2)  # |grad xi_s|^2
+    quotient, compact = speed**2 * metric.sum(axis=1), (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
+    expected = quotient * inert * det * element.volume_weights[nodes], quotient.max(axis=1), compact
+    same(corner_stiffness(d, np.arange(40), nodes, speed, inert), expected)
     places, samples = np.array([3, 0, 2]), {name: random.uniform(1, 2, (3, 27)) for name in ("vp", "vs", "rho")}
     for dtype in (np.float32, np.float64):
         out, expected = np.zeros((2, 5, 2, 27), dtype)
-        code.moduli(samples, places, out)
+        material.store_moduli(samples, places, out)
         expected[places] = sampling.moduli(samples)[0]
         same(out, expected)
     refused(ValueError, "not contiguous", host.argument, np.zeros((4, 4))[:, 1])

@@ -19,9 +19,7 @@ from craton.methods.gravity.fields import FIELDS, G
 from craton.model.ground import surfaces
 from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_model as prisms_model
-from craton.model.prisms import layer as prisms_layer
-from craton.model.prisms import overlap as prisms_overlap
-from craton.model.prisms import table as prisms_table
+from craton.model.prisms import from_scenario, morton
 from craton.report.gravity import figure_of
 from craton.scenario import GravityScenario, dumps, loads
 
@@ -56,7 +54,7 @@ def test_seven_spheres_are_the_papers_case_and_the_benchmarks():
     assert len(plan.problem.prisms) == bench.LARGE[0] == 251_946  # the number that the paper prints
     assert all(map(np.array_equal, bench.seven_spheres(), (plan.problem.prisms, plan.problem.density)))
     assert plan.points.shape == (100, 150) and len(plan.problem.fields) == 10
-    assert not prisms_overlap.overlaps(plan.problem.prisms).size
+    assert not morton.overlaps(plan.problem.prisms).size
 
 
 def test_seven_spheres_run(cli, tmp_path):
@@ -134,20 +132,20 @@ def ground():
 
 
 def test_layer_between_surfaces():
-    columns = prisms_layer.layer(ground(), 0.0, 2670, density_below=-1640)
+    columns = from_scenario.layer(ground(), 0.0, 2670, density_below=-1640)
     assert len(columns) == 11  # one of no height
     assert (columns.prisms[:, 4] < columns.prisms[:, 5]).all() and list(columns.density[4:6]) == [-1640, -1640]
     assert columns.prisms[[0, 4]].tolist() == [[-25, 25, -50, 50, 0, 10], [-25, 25, 50, 150, -5, 0]]
-    both = prisms_layer.layer(ground() + 100, ground(), 1000)
+    both = from_scenario.layer(ground() + 100, ground(), 1000)
     assert len(both) == 12 and np.allclose(both.prisms[:, 5] - both.prisms[:, 4], 100)
-    turned = prisms_layer.layer(ground()[::-1, ::-1].T, 0.0, 2670, density_below=-1640)
+    turned = from_scenario.layer(ground()[::-1, ::-1].T, 0.0, 2670, density_below=-1640)
     assert np.array_equal(turned.prisms, columns.prisms)
     coarse = surfaces.from_array(ground()[::2, ::3])  # linear between its points
-    assert len(prisms_layer.layer(1000.0, coarse, 1.0)) == 4
+    assert len(from_scenario.layer(1000.0, coarse, 1.0)) == 4
     assert surfaces.elevations(coarse, surfaces.from_array(ground()))[0] == pytest.approx([10, 20, 30, 40])
     hollow = ground().copy()
     hollow[-2, 1] = np.nan  # beside the last row, whose values count
-    assert len(prisms_layer.layer(hollow + 100, hollow, 1000, missing="drop")) == 11
+    assert len(from_scenario.layer(hollow + 100, hollow, 1000, missing="drop")) == 11
 
 
 def test_cells_and_layers_refuse():
@@ -169,7 +167,7 @@ def test_cells_and_layers_refuse():
         (5.0, {}, "both constant"),
     ):
         with np.errstate(invalid="ignore"):
-            refused(ValueError, words, prisms_layer.layer, top, 0.0, 2670, **extra)
+            refused(ValueError, words, from_scenario.layer, top, 0.0, 2670, **extra)
 
 
 def test_surface_files(tmp_path):
@@ -212,11 +210,11 @@ def test_tables(tmp_path):
     columns = {name: ("prism", values) for name, values in zip(HEADING.split(","), np.array(ROWS, float).T)}
     columns["east"] = ("prism", columns["east"][1] / 1000, {"units": "km"})
     xr.Dataset(columns).to_netcdf(tmp_path / "c.nc")
-    first, second = prisms_table.table(tmp_path / "a.csv"), prisms_table.table(tmp_path / "b.txt", 300)
+    first, second = from_scenario.table(tmp_path / "a.csv"), from_scenario.table(tmp_path / "b.txt", 300)
     assert first.prisms.tolist() == [row[:6] for row in ROWS[:2]]
     assert first.density.tolist() == [500, -200] and first.rows.tolist() == [0, 1]
     assert second.density.tolist() == 3 * [300] and second.rows.tolist() == [0, 1, 3]
-    assert np.allclose(prisms_table.table(tmp_path / "c.nc").prisms, first.prisms)
+    assert np.allclose(from_scenario.table(tmp_path / "c.nc").prisms, first.prisms)
     for text, words in (
         (f"{HEADING}\n0,1,0,1,0,1,5\n0,1,4,3,0,1,5\n", "prism 1 is reversed: south = 4 > north = 3"),
         (f"{HEADING}\n0,1,0,1,0,1,inf\n", "prism 0 is not finite"),
@@ -225,13 +223,13 @@ def test_tables(tmp_path):
         (f"{HEADING}\n0,1,0,1\n", "4 columns under a heading of 7"),
     ):
         (tmp_path / "a.csv").write_text(text)
-        refused(ValueError, words, prisms_table.table, tmp_path / "a.csv")
+        refused(ValueError, words, from_scenario.table, tmp_path / "a.csv")
 
 
 def test_parquet_table(tmp_path):
     pytest.importorskip("pyarrow")
     pandas.DataFrame(ROWS, columns=[*prisms.SIDES, "rho"]).to_parquet(tmp_path / "a.parquet")
-    assert prisms_table.table(tmp_path / "a.parquet").density.tolist() == [500, -200]
+    assert from_scenario.table(tmp_path / "a.parquet").density.tolist() == [500, -200]
 
 
 def test_overlaps_are_those_of_all_pairs():
@@ -240,19 +238,19 @@ def test_overlaps_are_those_of_all_pairs():
     high = low + rng.integers(1, 30, (700, 3)) * 5.0
     meet = ((low[:, None] < high[None]) & (low[None] < high[:, None])).all(axis=2)
     expected, boxes = np.argwhere(np.triu(meet, 1)), between(low, high)
-    assert len(expected) > 100 and np.array_equal(prisms_overlap.overlaps(boxes, 10**6), expected)
-    assert len(prisms_overlap.overlaps(np.repeat(boxes[:1], 50, axis=0), 7)) == 7
+    assert len(expected) > 100 and np.array_equal(morton.overlaps(boxes, 10**6), expected)
+    assert len(morton.overlaps(np.repeat(boxes[:1], 50, axis=0), 7)) == 7
     edges = prisms.edges(1 / 3, 1e5 / 7, 30) + 4e6  # neighbours that touch but for rounding
-    assert not prisms_overlap.overlaps(prisms.cells(edges, edges, edges, 1.0).prisms).size
+    assert not morton.overlaps(prisms.cells(edges, edges, edges, 1.0).prisms).size
 
 
 def test_columns_of_different_depths_are_few_pairs(monkeypatch):
     """Relief: each column is compared to its neighbours in the plane, whatever their depths."""
-    compared, meeting = [], prisms_overlap.meeting
-    monkeypatch.setattr(prisms_overlap, "meeting", lambda *args: compared.append(len(args[2])) or meeting(*args))
+    compared, meeting = [], morton.meeting
+    monkeypatch.setattr(morton, "meeting", lambda *args: compared.append(len(args[2])) or meeting(*args))
     columns, _ = mesh(np.arange(101.0), np.arange(101.0), np.array([-10.0, 0]))
     columns[:, 4] -= 90 * np.random.default_rng(0).random(len(columns))
-    assert not prisms_overlap.overlaps(columns).size and sum(compared) < 50 * len(columns)
+    assert not morton.overlaps(columns).size and sum(compared) < 50 * len(columns)
 
 
 # --- scenarios --------------------------------------------------------------------------------------------------------------------------
@@ -272,7 +270,7 @@ def test_every_kind_of_prisms(tmp_path):
     x = np.array([5.0, 15])
     rho = xr.DataArray(np.arange(8.0).reshape(2, 2, 2), {"z": x - 20, "y": x, "x": x}, ("z", "y", "x"), "density")
     rho.to_netcdf(tmp_path / "rho.nc")
-    layer = prisms_layer.layer(ground(), 0.0, 2670, -1640)
+    layer = from_scenario.layer(ground(), 0.0, 2670, -1640)
     rows = [[x0, x1, 0, 20, z0, z1, 300] for x0, x1 in ((0, 10), (10, 40)) for z0, z1 in ((-50, -30), (-30, -25))]
     rows += np.column_stack([layer.prisms, layer.density]).tolist()
     rows += [[0, 10, 0, 10, -100, -90, 500], [10, 20, 0, 10, -100, -90, -500]]

@@ -12,7 +12,7 @@ from modelcase import unlike
 from craton.core.grid import Grid
 from craton.errors import ScenarioError
 from craton.model import Region, cell_averages, extremes, point_values, problems
-from craton.model.media import blocks, readers
+from craton.model.media import readers
 from craton.tables.medium import Box, Homogeneous, Layer, Layers, ModelFile, Sphere
 
 GRID = Grid((-500.0, 0.0, -2000.0), 100.0, (21, 13, 11))
@@ -243,13 +243,13 @@ def test_blocks_read_ahead_have_the_bits_of_parts_read_apart(tmp_path, monkeypat
     """Threads that ask for planes of a file in any order, with blocks of a few of its planes."""
     model, planes = write(dataset(), tmp_path / "model.nc"), range(12)
     apart = [cell_averages(model, GRID, k, k + 1) for k in planes]
-    monkeypatch.setattr(blocks, "VALUES", 3 * 2 * len(X) * len(Y))
+    monkeypatch.setattr(readers, "VALUES", 3 * 2 * len(X) * len(Y))
     reads, read = [], readers.Source.read
     monkeypatch.setattr(readers.Source, "read", lambda *arguments: reads.append(1) or read(*arguments))
-    with blocks.read_ahead(model):
+    with readers.read_ahead(model):
         ahead = [cell_averages(model, GRID, k, k + 1) for k in planes]
         back = cell_averages(model, GRID, 2, 4)
-    assert len(reads) < len(apart) and not blocks.HELD
+    assert len(reads) < len(apart) and not readers.HELD
     assert np.array_equal(apart, ahead) and np.array_equal(back[0][0], apart[2][0][0])
 
 

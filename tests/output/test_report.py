@@ -17,7 +17,7 @@ from PIL import Image
 
 from craton.cli.app import main
 from craton.errors import CratonError
-from craton.model.globe.sphere import Frame
+from craton.model.globe.planet import Frame
 from craton.model.prisms import ensembles, from_scenario
 from craton.report import arrivals, figures, models, station_maps
 from craton.report.page import drawings

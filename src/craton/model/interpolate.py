@@ -1,6 +1,4 @@
-"""Linear interpolation along a rising axis: indices and weights, the same for rasters, reliefs and
-gridded models.
-"""
+"""Linear interpolation on rising axes, the same for rasters, reliefs and gridded models."""
 
 import numpy as np
 
@@ -28,3 +26,16 @@ def weights(axis, at, beyond=np.inf):
     weight = (at - axis[before]) / step
     near_enough = True if beyond == np.inf else np.abs(weight - 0.5) <= 0.5 + beyond
     return before, after, np.where(near_enough, np.clip(weight, 0.0, 1.0), np.nan)
+
+
+def interpolated(field, *places, index=()):
+    """Return a field, linear along each of its axes, at places; a value that is nan counts only where it has weight.
+
+    `places`: for each axis the indices before and after, and the weight of the latter, as of `weights`; arrays that
+    broadcast together. `index`: into the axes before these.
+    """
+    if not places:
+        return field[index]
+    (before, after, weight), *others = places
+    low, high = (interpolated(field, *others, index=(*index, at)) for at in (before, after))
+    return np.where(weight < 1, low, 0.0) * (1 - weight) + np.where(weight > 0, high, 0.0) * weight

@@ -100,36 +100,40 @@ def coordinates(frame, system, x, y):
     `system`: reference system of the file; `x`, `y` in m.
     """
     x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-    c, s = math.cos(math.radians(frame.azimuth)), math.sin(math.radians(frame.azimuth))
-    u, v = _transformer(frame, system).transform(c * x + s * y, c * y - s * x)
+    u, v = _transformer(frame, system).transform(*_turned(x, y, frame.azimuth))
     if _is_geographic(system):
         return _within_half(u, frame.longitude), v
-    (u0, v0), c, s = _own_axes(system)
-    return c * (u - u0) - s * (v - v0), s * (u - u0) + c * (v - v0)
+    u0, v0 = _origin(system)
+    return _turned(u - u0, v - v0, -system.azimuth)
 
 
 def _positions(frame, system, u, v):
     """Positions x, y of a box, m, at coordinates of a file."""
     if not _is_geographic(system):
-        (u0, v0), c, s = _own_axes(system)
-        u, v = u0 + c * u + s * v, v0 + c * v - s * u
+        u0, v0 = _origin(system)
+        u, v = _turned(u, v, system.azimuth)
+        u, v = u0 + u, v0 + v
     east, north = _transformer(frame, system).transform(u, v, direction="INVERSE")
-    c, s = math.cos(math.radians(frame.azimuth)), math.sin(math.radians(frame.azimuth))
-    return c * east - s * north, s * east + c * north
+    return _turned(east, north, -frame.azimuth)
+
+
+def _turned(x, y, azimuth):
+    """East and north of places along axes x and y, y at an azimuth clockwise from north, degrees; with the negative
+    azimuth the other way.
+    """
+    c, s = math.cos(math.radians(azimuth)), math.sin(math.radians(azimuth))
+    return c * x + s * y, c * y - s * x
 
 
 @lru_cache(8)
-def _own_axes(system):
-    """Origin of a file's axes in its projection, m, and cosine and sine of their azimuth."""
+def _origin(system):
+    """Origin of a file's axes in its projection, m."""
     import pyproj
 
-    origin = 0.0, 0.0
-    if system.origin is not None:
-        crs = pyproj.CRS.from_user_input(system.definition)
-        to_projection = pyproj.Transformer.from_crs(crs.geodetic_crs, crs, always_xy=True)
-        origin = to_projection.transform(*system.origin)
-    azimuth = math.radians(system.azimuth)
-    return origin, math.cos(azimuth), math.sin(azimuth)
+    if system.origin is None:
+        return 0.0, 0.0
+    crs = pyproj.CRS.from_user_input(system.definition)
+    return pyproj.Transformer.from_crs(crs.geodetic_crs, crs, always_xy=True).transform(*system.origin)
 
 
 def _transformer(frame, system):
@@ -161,7 +165,7 @@ class Raster:
         """Part of the file that some nodes need, and the indices and weights that interpolate it.
 
         `rows`, `columns`: of the nodes. Returns ranges ((int, int), (int, int)): first and one past the last index
-        along x and y of the file; stencil tuple: for `interpolated`.
+        along x and y of the file; stencil: places in that part along y and x, for `interpolate.interpolated`.
         """
         ranges, stencil = [], []
         for name, places in zip("xy", self.places):
@@ -170,23 +174,7 @@ class Raster:
             first, stop = int(before.min()), int(after.max()) + 1
             ranges.append((first, stop))
             stencil.append((before - first, after - first, weight))
-        return tuple(ranges), tuple(stencil)
-
-
-def interpolated(plane, stencil):
-    """Values at nodes, bilinear; nan where a value that counts is missing.
-
-    `plane` (rows, columns): of the file; `stencil`: from `Raster.window`.
-    """
-    (i, p, u), (j, q, v) = stencil
-
-    def mixed(a, b, weight):
-        # a gap counts only where its weight does
-        return a * (1 - weight) + np.where(weight > 0, b, 0.0) * weight
-
-    low = mixed(plane[j, i], plane[j, p], u)
-    high = mixed(plane[q, i], plane[q, p], u)
-    return mixed(low, high, v)
+        return tuple(ranges), tuple(reversed(stencil))
 
 
 def raster(data, frame, system, name, beyond):

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from craton.model.globe.sphere import Frame
+from craton.model.globe.planet import Frame
 from craton.report import figures, rasters
 from craton.report.figures import DASHED, INK, SEA, prefixed
 from craton.survey import geography

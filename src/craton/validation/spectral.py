@@ -16,8 +16,8 @@ from craton.methods.waves.problem import Setup, assemble, build
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing
+from craton.model.mesh.hexmesh import Prepared
 from craton.model.mesh.ordering import locality
-from craton.model.mesh.prepared import Prepared
 from craton.scenario import SpectralScenario
 from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers

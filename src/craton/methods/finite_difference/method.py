@@ -26,7 +26,7 @@ class FiniteDifferences(WaveMethod):
 
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`."""
-        from craton.model.media.blocks import read_ahead
+        from craton.model.media.readers import read_ahead
 
         with read_ahead(scenario.model):
             return super().plan(scenario, team, machine, reuse)

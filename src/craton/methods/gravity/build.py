@@ -14,7 +14,6 @@ from craton.methods.gravity.problem import problem
 from craton.model.ground.surfaces import as_surface
 from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_scenario as prisms_scenario
-from craton.model.prisms import table as prisms_table
 from craton.survey import points
 from craton.text import html_sections
 
@@ -118,7 +117,7 @@ def build(scenario):
     except ScenarioError as error:
         problems += error.problems
     try:
-        laid = points.build(scenario.points, as_surface, prisms_table.read)
+        laid = points.build(scenario.points, as_surface, prisms_scenario.read)
     except ValueError as error:
         problems.append(Problem("points", str(error)))
     if problems:

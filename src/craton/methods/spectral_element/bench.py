@@ -11,7 +11,7 @@ from craton.methods.spectral_element.options import SpectralScenario
 from craton.methods.waves.problem import build
 from craton.model.media import sampling
 from craton.model.mesh import meshing, ordering
-from craton.model.mesh.prepared import Prepared
+from craton.model.mesh.hexmesh import Prepared
 
 EDGE = 100.0  # of an element, m
 MOVED = 0.15  # of an edge: how far inner nodes of an irregular mesh move along each axis, at most

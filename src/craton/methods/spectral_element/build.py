@@ -23,8 +23,8 @@ from craton.model.ground import terrain
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh, meshing
+from craton.model.mesh.hexmesh import Prepared
 from craton.model.mesh.ordering import locality
-from craton.model.mesh.prepared import Prepared
 
 MESH_BYTES = 120  # of an element in a mesh of corners, at least
 
@@ -121,7 +121,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     ----------
     scenario : craton.SpectralScenario
         On the mesh, see `placing.place_on_mesh`.
-    prepared : craton.model.mesh.prepared.Prepared
+    prepared : craton.model.mesh.hexmesh.Prepared
     sources : list of PointSource and FiniteFault
     team : craton.comm.Together, optional
     machine : backend

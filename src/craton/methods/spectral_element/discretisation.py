@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from craton.methods.spectral_element.mesh.geometry import ElementGeometry
 from craton.methods.spectral_element.mesh.placing import Places
+from craton.methods.spectral_element.mesh.subdomain import ElementGeometry
 from craton.methods.spectral_element.ranks import assign_positions, elements_holding
 from craton.model.globe import earth_chunk
 from craton.model.mesh import meshing

@@ -1,22 +1,31 @@
 """A chunk of the Earth: a cubed-sphere block of 27-node hexahedra about a place, from a radial
-model, whole or slice by slice.
+model, whole or slice by slice; its layers: element sizes from wave speeds, faces on discontinuities,
+larger elements where speeds have grown.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from craton.model.globe import chunk_layers, sphere
-from craton.model.globe.cube_stacks import WHOLE, CubeStacks
-from craton.model.globe.cubed_sphere import CUBE, CubedSphere
-from craton.model.globe.planet import INWARD, Planet
+from craton.model.globe.cubed_sphere import CUBE, WHOLE, CubedSphere, CubeStacks
+from craton.model.globe.planet import INWARD, Frame, Planet, clairaut
 from craton.model.media import cells
-from craton.model.mesh.doubling import QUARTERS, Stack
+from craton.model.mesh.doubling import QUARTERS, Layer, Stack
 
 CENTRE = "centre"  # bottom of a mesh of the whole Earth
 WIDEST = 120.0  # degrees: beyond, the gnomonic elements at the edges are too thin
 FLUID_CORE = "outer_core"
 BLOCK = 1 << 14  # nodes placed at a time
+ROUNDING = 0.02  # of an element: so much larger than wanted they may be before there is one more
+MOST_LAYERS = 10_000  # of elements between two radii of the model
+LOOKED_AT = 200  # radii of a section at which it is decided where elements may grow
+# Height of a layer in which elements grow, in widths of the smaller ones: least, wanted where
+# speeds allow, largest to save a layer.
+LEAST, WANTED, LARGEST = 1.0, 1.6, 2.3
+# of the width that they have at the radius below: chunks of many degrees grow narrow towards the
+# centre
+STEEPEST = 3.0
+WORTH = 1.5  # of the least height of both layers: so much must lie below them
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -206,18 +215,19 @@ def chunk(
     ValueError
         With what is wrong and what to change.
     """
-    _check(model, chunks, widths, bottom, period, elements)
+    for fault in _faults(model, chunks, widths, bottom, period, elements):
+        raise ValueError(fault)
     single, filled, wide = chunks == 1, bottom == CENTRE, tuple(np.radians(widths))
     honoured = [model.radius - d for d in honour]
     if filled:
         low = CUBE * min([model.radius, *model.jumps(), *honoured])
     else:
         low = model.boundary(FLUID_CORE)[1] if isinstance(bottom, str) else model.radius - float(bottom)
-    radii = chunk_layers.sections(model, low, honoured)
+    radii = sections(model, low, honoured)
     if period is None:
         edge = max(w / n for w, n in zip(wide, elements)) * model.radius
         period = edge * points_per_wavelength / (degree * model.slowest(radii[-2], radii[-1]))
-    sizes = chunk_layers.Sizes(model, period, points_per_wavelength, degree)
+    sizes = Sizes(model, period, points_per_wavelength, degree)
     doublings = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
     parts, axes = (slices, 2) if single else ((2, 2), 3)
     count, layers = divided(radii, sizes, wide, elements, doublings, parts, axes)
@@ -226,9 +236,9 @@ def chunk(
     else:
         root = model.boundary("crust")[0] if "crust" in model.regions else model.radius * 0.99
     earth = {
-        "frame": sphere.Frame(float(centre[0]), float(centre[1]), geographic),
+        "frame": Frame(float(centre[0]), float(centre[1]), geographic),
         "model": model,
-        "figure": sphere.clairaut(model) if elliptic else None,
+        "figure": clairaut(model) if elliptic else None,
         "topography": topography,
         "root": root,
         "azimuth": float(azimuth),
@@ -239,55 +249,45 @@ def chunk(
     return CubedSphere(stack=CubeStacks(count, layers, chunks, filled), **earth)
 
 
-def _check(model, chunks, widths, bottom, period, elements):
-    """Refuse what no chunk can be made of."""
-    filled, several, asked = bottom == CENTRE, chunks > 1, (1, 1) if elements is None else tuple(elements)
-    rules = (
-        (
-            len(widths) == 2 and all(0 < w <= WIDEST for w in widths),
-            f"widths = {tuple(widths)} must be two angles up to {WIDEST:g} degrees",
-        ),
-        (
-            (period is None) != (elements is None),
-            "give either period (s, the shortest) or elements (along xi and eta at the surface)",
-        ),
-        (period is None or period > 0, f"period = {period} s is not above 0"),
-        (len(asked) == 2 and min(asked) >= 1, f"elements = {asked} must be two numbers, 1 or more"),
-        (
-            not isinstance(bottom, str) or bottom in ("cmb", CENTRE),
-            f'bottom = {bottom!r} is neither "cmb" nor a depth in m',
-        ),
-        (chunks in (1, 2, 3, WHOLE), f"chunks = {chunks} is neither 1, 2, 3 nor 6"),
-        (not filled or chunks == WHOLE, f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre'),
-        (
-            not filled or model.knots[0] <= 0,
-            f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre",
-        ),
-        (
-            not several or len(set(asked)) == 1,
-            f"elements = {asked}: several chunks need the same number of elements along xi and eta",
-        ),
-        (not several or tuple(widths) == (90, 90), f"widths = {tuple(widths)}: several chunks have 90 degrees"),
-    )
-    for is_kept, message in rules:
-        if not is_kept:
-            raise ValueError(message)
+def _faults(model, chunks, widths, bottom, period, elements):
+    """Yield why no chunk can be made of these, in words."""
+    filled, asked, widths = bottom == CENTRE, (1, 1) if elements is None else tuple(elements), tuple(widths)
+    if len(widths) != 2 or not all(0 < w <= WIDEST for w in widths):
+        yield f"widths = {widths} must be two angles up to {WIDEST:g} degrees"
+    if (period is None) == (elements is None):
+        yield "give either period (s, the shortest) or elements (along xi and eta at the surface)"
+    if period is not None and not period > 0:
+        yield f"period = {period} s is not above 0"
+    if len(asked) != 2 or min(asked) < 1:
+        yield f"elements = {asked} must be two numbers, 1 or more"
+    if isinstance(bottom, str) and bottom not in ("cmb", CENTRE):
+        yield f'bottom = {bottom!r} is neither "cmb" nor a depth in m'
+    if chunks not in (1, 2, 3, WHOLE):
+        yield f"chunks = {chunks} is neither 1, 2, 3 nor 6"
+    if filled and chunks != WHOLE:
+        yield f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre'
+    if filled and model.knots[0] > 0:
+        yield f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre"
+    if chunks > 1 and len(set(asked)) > 1:
+        yield f"elements = {asked}: several chunks need the same number of elements along xi and eta"
+    if chunks > 1 and widths != (90, 90):
+        yield f"widths = {widths}: several chunks have 90 degrees"
 
 
-def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
+def divided(radii, sizes, wide, elements, doubling_radii, slices, axes):
     """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see
-    `chunk_layers.stack`.
+    `layers_between`.
 
     `radii` in m, rising; `wide`: angles along xi and eta, radians; `elements`: along xi and eta at the surface;
     `doubling_radii` in m; None to choose them; `slices`: along xi and eta; `axes`: axes along which elements double.
     """
-    count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
+    count = surface_elements(wide, sizes, radii[-2], slices) if elements is None else tuple(elements)
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more
         angle = max(w / n for w, n in zip(wide, count))
-        doublings = doubling_radii if doubling_radii is not None else chunk_layers.automatic(radii, sizes, angle, axes)
+        doublings = doubling_radii if doubling_radii is not None else automatic(radii, sizes, angle, axes)
         multiple = tuple(2 ** len(doublings) * s for s in slices)
         if all(n % m == 0 for n, m in zip(count, multiple)):
-            return tuple(count), chunk_layers.stack(radii, sizes, angle, doublings, axes)
+            return count, layers_between(radii, sizes, angle, doublings, axes)
         if elements is not None and doubling_radii is not None:
             raise ValueError(
                 f"elements = {tuple(elements)} must be multiples of {multiple[0]} and {multiple[1]} "
@@ -296,5 +296,162 @@ def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
         if elements is not None:
             doubling_radii = doublings[:-1]  # automatic: as many as the number given divides
             continue
-        count = chunk_layers.surface_elements(wide, sizes, radii[-2], True, None, multiple)
+        count = surface_elements(wide, sizes, radii[-2], multiple)
     raise ValueError("no number of surface elements is possible: give elements and growth")
+
+
+# --- layers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Largest allowed element sizes."""
+
+    model: object
+    period: float  # shortest period, s
+    points: float  # GLL points per wavelength, at their mean distance
+    degree: int
+
+    def largest(self, bottom, top):
+        """Longest edge allowed between two radii, m.
+
+        `bottom`, `top`: radius, m.
+        """
+        return self.degree * self.period * self.model.slowest(bottom, top) / self.points
+
+    def angles(self, radii):
+        """Longest edge allowed anywhere below each of some rising radii down to the first, over the radius of its
+        place: radians.
+
+        `radii` in m, rising.
+        """
+        below, above = (
+            np.where(vs > 0, vs, vp) / radii
+            for vp, vs, _ in (self.model.speeds(radii, side) for side in ("below", "above"))
+        )
+        # nothing lies below the first
+        slow = np.append(below[1], np.minimum(above[:-1], below[1:]))
+        return np.minimum.accumulate(self.degree * self.period / self.points * slow)
+
+
+def sections(model, bottom, extra=()):
+    """Radii (m), rising, on which element faces lie: the bottom, discontinuities above it, further ones asked for, the
+    surface.
+
+    `bottom`: radius, m; `extra`: further radii, m. Raises ValueError: a bottom or further radius that is not within the
+    model.
+    """
+    for r in (bottom, *extra):
+        if not model.knots[0] <= r < model.radius or r <= 0:
+            raise ValueError(
+                f"radius {r / 1e3:.10g} km is not between the surface and the bottom of {model.name} "
+                f"({max(model.knots[0], 0) / 1e3:.10g} km)"
+            )
+    inner = [r for r in (*model.jumps(), *extra) if r > bottom + 1e-9 * model.radius]
+    return np.unique([bottom, *inner, model.radius])
+
+
+def surface_elements(widths, sizes, bottom, multiple):
+    """Elements (nx, ny) at the surface, multiples of `multiple`.
+
+    `widths` (2,) in radians; `bottom`: of the uppermost section, m.
+    """
+    edge = sizes.largest(bottom, sizes.model.radius) / sizes.model.radius
+    return tuple(int(np.ceil(max(1, w / edge - ROUNDING) / m)) * m for w, m in zip(widths, multiple))
+
+
+def automatic(radii, sizes, angle, axes):
+    """Radii, falling, m, at which elements may become twice as large: where all below allows it, and it is worth
+    it.
+
+    `radii`: of sections, rising; `angle`: width of elements at the surface, radians; `axes`: how many layers growing
+    takes, one for each axis: see `layers_between`.
+    """
+    depths, top = [], radii[-1]
+    looked = np.unique(np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(radii[:-1], radii[1:])]))
+    allowed = sizes.angles(looked) * (1 + ROUNDING)
+    while True:
+        fitting = looked[(allowed >= 2 * angle) & (looked <= top)]
+        start = next((r for r in fitting[::-1] if _room(radii, r, r * angle, axes)), None)
+        if start is None:
+            return depths
+        depths.append(float(start))
+        angle, top = 2 * angle, start - _needed(start * angle / 2, axes)
+
+
+def _room(radii, r, width, axes):
+    """Return True where elements of a width can grow below r, above the next section boundary, and
+    enough is left below them.
+    """
+    needed = _needed(width, axes)
+    floor = radii[np.searchsorted(radii, r * (1 - 1e-12), side="left") - 1]
+    return r - floor >= needed and r - radii[0] >= (1 + WORTH) * needed
+
+
+def _needed(width, axes):
+    """Least height of all layers in which elements of a width grow."""
+    return axes * LEAST * width
+
+
+def layers_between(radii, sizes, angle, doubling_radii, axes):
+    """Return the layers of a chunk, or of the chunks of a sphere.
+
+    `radii`: of sections, rising, m; the section of a `Layer` is its number among them, from below; `angle`: largest
+    width of elements at the surface, radians; `doubling_radii`: radii, falling, below which they become twice as
+    large; each goes on to the next section where there is no room; `axes`: axes along which elements grow, one in each
+    of as many layers: 2 of a chunk, 3 of the cube around a sphere. Returns tuple of Layer: from below; `width` has a
+    number for each of the axes, and `axis` is one of them. Raises ValueError: no room for a growth above the bottom.
+    """
+    layers, width, waiting, last = [], (1,) * axes, list(doubling_radii), radii[-1]
+    for n in range(len(radii) - 2, -1, -1):
+        bottom, top = radii[n], radii[n + 1]
+        while waiting and (start := min(waiting[0], top)) - bottom >= _needed(start * angle * width[0], axes):
+            waiting.pop(0)
+            start = top if top - start < sizes.largest(bottom, top) / 2 else start
+            layers += _plain(start, top, sizes, width, n)
+            grown, top = _growth(bottom, start, sizes, angle * width[0], width, n)
+            layers, width = layers + grown, grown[-1].width
+        layers += _plain(bottom, top, sizes, width, n)
+        last = bottom
+    if waiting:
+        raise ValueError(
+            f"elements cannot be coarsened below radius {waiting[0] / 1e3:.10g} km and above {last / 1e3:.10g} km"
+        )
+    return tuple(layers[::-1])
+
+
+def _plain(bottom, top, sizes, width, section):
+    """Layers of equal height between two radii, from above; none where there is nothing between
+    them.
+    """
+    if top - bottom < 1e-9 * top:
+        return []
+    ratio = (top - bottom) / sizes.largest(bottom, top)
+    if ratio > MOST_LAYERS:
+        raise ValueError(
+            f"{ratio:.3g} layers of elements between radius {bottom / 1e3:.10g} and {top / 1e3:.10g} km are "
+            f"more than {MOST_LAYERS:,}: correct the speeds of the model there, or the period"
+        )
+    count = max(1, int(np.ceil(ratio - ROUNDING)))
+    levels = np.linspace(bottom, top, count + 1)
+    return [Layer((float(a), float(b)), width, section) for a, b in zip(levels[-2::-1], levels[:0:-1])]
+
+
+def _growth(bottom, top, sizes, angle, width, section):
+    """Return the layers in which elements grow along one axis after another, from above, and the
+    radius of their lower side.
+    """
+    edge, allowed, axes = angle * top, sizes.largest(bottom, top), len(width)
+    height = float(np.clip(allowed, LEAST * edge, WANTED * edge))
+    share, steepest = ((top - bottom) / axes, STEEPEST * edge / (1 + STEEPEST * angle * axes))
+    # no thin layer behind them
+    if top - bottom - axes * height < 0.6 * allowed and share <= LARGEST * edge:
+        height = share
+    height = min(height, share, max(steepest, LEAST * edge))
+    levels = top - height * np.arange(axes + 1)
+    levels[-1] = bottom if levels[-1] - bottom < 1e-6 * top else levels[-1]
+    wide = [tuple(2 * w if a <= axis else w for a, w in enumerate(width)) for axis in range(axes)]
+    return [
+        Layer((float(low), float((low + high) / 2), float(high)), wide[axis], section, axis, 2)
+        for axis, (high, low) in enumerate(zip(levels[:-1], levels[1:]))
+    ], float(levels[-1])

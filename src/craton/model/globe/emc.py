@@ -2,7 +2,7 @@
 laid over a radial model.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from craton import io
 from craton.io import netcdf
 from craton.model.ground.relief import ROUNDING, around_the_world
-from craton.model.interpolate import weights
+from craton.model.interpolate import interpolated, weights
 from craton.model.media import properties
 
 AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
@@ -53,14 +53,14 @@ class Geographic:
 
         `values` (8, ...): of `properties.NAMES`; `longitude`, `latitude` in degrees; `depth` in m below the ground.
         """
-        out, place = np.array(values, float), self._place(longitude, latitude, depth)
+        out, places = np.array(values, float), self._places(longitude, latitude, depth)
         solid = out[1] > 0
         for name, field in self.absolute.items():
-            row, interpolated = properties.NAMES.index(name), self._interpolated(field, place)
-            out[row] = np.where(np.isfinite(interpolated) & solid, interpolated, out[row])
+            row, given = properties.NAMES.index(name), interpolated(field, *places)
+            out[row] = np.where(np.isfinite(given) & solid, given, out[row])
         for name, field in self.relative.items():
-            row, interpolated = properties.NAMES.index(name), self._interpolated(field, place)
-            out[row] *= 1 + np.where(np.isfinite(interpolated) & solid, interpolated, 0.0)
+            row, change = properties.NAMES.index(name), interpolated(field, *places)
+            out[row] *= 1 + np.where(np.isfinite(change) & solid, change, 0.0)
         return out
 
     def covered(self, longitude, latitude, depth):
@@ -68,9 +68,9 @@ class Geographic:
 
         `longitude`, `latitude` in degrees; `depth` in m below the ground.
         """
-        place = self._place(longitude, latitude, depth)
+        places = self._places(longitude, latitude, depth)
         fields = (*self.relative.values(), *self.absolute.values())
-        return np.any([np.isfinite(self._interpolated(field, place)) for field in fields], axis=0)
+        return np.any([np.isfinite(interpolated(field, *places)) for field in fields], axis=0)
 
     def extremes(self):
         """Least and greatest values of each property in the file, in words."""
@@ -83,46 +83,24 @@ class Geographic:
         ]
         return ", ".join([*changes, *values])
 
-    def _place(self, longitude, latitude, depth):
-        """Return indices and parts along depth, latitude and longitude; nan outside."""
-        east, north = around_the_world(self.longitude, self.latitude, longitude, latitude)
-        return [place[::2] for place in (weights(self.depth, np.asarray(depth, float), ROUNDING), north, east)]
-
-    def _interpolated(self, field, place):
-        out = 0.0
-        for corner in range(8):
-            weight, index = 1.0, []
-            for axis, (low, part) in enumerate(place):
-                upper = corner >> axis & 1
-                weight = weight * (part if upper else 1 - part)
-                # the last longitude's neighbour may be the first
-                index.append((low + upper) % field.shape[axis])
-            with np.errstate(invalid="ignore"):
-                # a gap does not reach to its neighbours
-                out = out + np.where(weight == 0, 0.0, weight * field[tuple(index)])
-        return out
+    def _places(self, longitude, latitude, depth):
+        """Return places along depth, latitude and longitude for `interpolated`; weights nan outside."""
+        around = around_the_world(self.longitude, self.latitude, longitude, latitude)
+        return weights(self.depth, np.asarray(depth, float), ROUNDING), *around
 
 
 # --- files ----------------------------------------------------------------------------------------
 
 
-def read(path, scaling=None):
+def read(path):
     """Return a `Geographic` from a netCDF file.
 
     `path` path-like: with vp, vs, density (or vsv and vsh: their Voigt average sqrt((2 vsv^2 + vsh^2) / 3); vpv and
     vph: sqrt((vpv^2 + 4 vph^2) / 5)), or dvp, dvs, drho in per cent or as a ratio, over depth, latitude and longitude
-    in any order; `scaling`: changes that the file does not give from those of vs: ``{"vp": 0.55, "rho": 0.33}`` is
-    dlnvp = 0.55 dlnvs. Raises ValueError: a file that cannot be read or understood: says what it holds and what is
-    wanted.
+    in any order. Raises ValueError: a file that cannot be read or understood: says what it holds and what is wanted.
     """
     with io.read(path, "gridded model") as dataset:
-        geographic = from_dataset(dataset, Path(path).name)
-    scaled = {
-        name: factor * geographic.relative["vs"]
-        for name, factor in (scaling or {}).items()
-        if "vs" in geographic.relative and name not in (*geographic.relative, *geographic.absolute)
-    }
-    return replace(geographic, relative=geographic.relative | scaled)
+        return from_dataset(dataset, Path(path).name)
 
 
 def from_dataset(dataset, name="the dataset"):
@@ -130,31 +108,22 @@ def from_dataset(dataset, name="the dataset"):
 
     `name`: for messages.
     """
+    dataset, taken = _on_axes(dataset, name), []
     words = {str(n).lower(): n for n in dataset.variables}
-    axes, values, order = _axes(dataset, words, name)
-    taken = []
-    relative = {
-        ours: _field(dataset, words, file_names, axes, order, name, taken, ours, True)
-        for ours, file_names in RELATIVE.items()
-    }
-    absolute = {
-        ours: _absolute(dataset, words, ours, axes, order, name, taken) for ours in ABSOLUTE if relative[ours] is None
-    }
+    relative = {ours: _field(dataset, words, names, name, taken, ours, True) for ours, names in RELATIVE.items()}
+    absolute = {ours: _absolute(dataset, words, name, taken, ours) for ours in ABSOLUTE if relative[ours] is None}
     relative, absolute = ({k: v for k, v in d.items() if v is not None} for d in (relative, absolute))
     if not relative and not absolute:
         held = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
         raise ValueError(
             f"{name} holds {held}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude"
         )
-    depth, latitude, longitude = values
-    return Geographic(longitude, latitude, depth, relative, absolute, tuple(taken))
+    return Geographic(*(dataset[axis].values for axis in reversed(AXES)), relative, absolute, tuple(taken))
 
 
-def _axes(dataset, words, name):
-    """Names of the dimensions (depth, latitude, longitude), their rising values, and which indices
-    make them rise.
-    """
-    axis_names, values, order = [], [], []
+def _on_axes(dataset, name):
+    """Return a dataset with its dimensions named as `AXES`, their coordinates rising, in m and degrees."""
+    words = {str(n).lower(): n for n in dataset.variables}
     for ours, names in AXES.items():
         theirs = next((words[n] for n in names if n in words), None)
         if theirs is None:
@@ -165,41 +134,38 @@ def _axes(dataset, words, name):
                 f"{name}: {theirs} has {variable.ndim} dimensions, the model is on a projected grid; "
                 "convert it to one of longitude and latitude first, with EMC's tools"
             )
-        scale = _scale(variable, "length", f"{theirs} of {name}", 1e3) if ours == "depth" else 1.0
-        axis = np.asarray(variable.values, float) * scale
-        if ours == "depth" and str(variable.attrs.get("positive", "down")).lower() == "up":
-            axis = -axis
+        axis = np.asarray(variable.values, float)
+        if ours == "depth":
+            up = str(variable.attrs.get("positive", "down")).lower() == "up"
+            axis = axis * _scale(variable, "length", f"{theirs} of {name}", 1e3) * (-1 if up else 1)
         if ours == "longitude":
             axis = np.unwrap(axis, period=2 * HALF_CIRCLE)
-        rising = np.argsort(axis)
-        axis = axis[rising]
-        if not np.isfinite(axis).all() or (np.diff(axis) <= 0).any():
+        if not np.isfinite(axis).all() or len(np.unique(axis)) < len(axis):
             raise ValueError(f"{name}: the values of {theirs} repeat or are not finite")
-        # 0 and 360 are one
-        if ours == "longitude" and len(axis) > 1 and axis[-1] - axis[0] >= 2 * HALF_CIRCLE - 1e-9:
-            axis, rising = axis[:-1], rising[:-1]
-        axis_names.append(theirs), values.append(axis), order.append(rising)
-    return [dataset[a].dims[0] for a in axis_names], values, order
+        dataset = dataset.drop_vars(theirs).rename({variable.dims[0]: ours}).assign_coords({ours: axis}).sortby(ours)
+    if np.ptp(dataset["longitude"].values) >= 2 * HALF_CIRCLE - 1e-9:  # 0 and 360 are one
+        dataset = dataset.isel(longitude=slice(-1))
+    return dataset
 
 
-def _absolute(dataset, words, ours, axes, order, name, taken):
+def _absolute(dataset, words, name, taken, ours):
     """Values in SI of one property; Voigt's average of both polarisations where the file has both
     (Babuska & Cara 1991).
     """
     pair = PAIRS.get(ours, ())
     if pair and all(p in words for p in pair):
-        v, h = (_field(dataset, words, (p,), axes, order, name, taken, ours, False) for p in pair)
+        v, h = (_field(dataset, words, (p,), name, taken, ours, False) for p in pair)
         return np.sqrt((v**2 + 4 * h**2) / 5) if ours == "vp" else np.sqrt((2 * v**2 + h**2) / 3)
-    return _field(dataset, words, ABSOLUTE[ours], axes, order, name, taken, ours, False)
+    return _field(dataset, words, ABSOLUTE[ours], name, taken, ours, False)
 
 
-def _field(dataset, words, names, axes, order, name, taken, ours, relative):
+def _field(dataset, words, names, name, taken, ours, relative):
     """One variable (depth, latitude, longitude) in SI or as a ratio; None where there is none."""
     theirs = next((words[n] for n in names if n in words), None)
-    if theirs is None or set(dataset[theirs].dims) != set(axes):
+    if theirs is None or set(dataset[theirs].dims) != set(AXES):
         return None
-    variable = dataset[theirs].transpose(*axes)
-    values = np.asarray(variable.values, float)[np.ix_(*order)]
+    variable = dataset[theirs].transpose(*AXES)
+    values = np.asarray(variable.values, float)
     for key in ("missing_value", "_FillValue"):
         if key in variable.attrs:
             values = np.where(values == variable.attrs[key], np.nan, values)

@@ -8,49 +8,26 @@ from craton.model.globe.radial import PARAMETERS, RadialModel
 
 RADIUS = 6_371_000.0
 DEGREE = 3
-# Top radius (km); density (g/cm3), vp, vs (km/s) as polynomials in r / 6371 km; Q of shear (None:
-# fluid) and of bulk; region.
-LOWER_MANTLE = (7.9565, -6.4761, 5.5283, -3.0807)  # its density
+QKAPPA, INNER_QKAPPA = 57823.0, 1327.7  # Q of bulk, and in the inner core
+# Top radius (km); density (g/cm3), vp, vs (km/s) as polynomials in r / 6371 km; Q of shear (None: fluid); region.
+OUTER_CORE = ((12.5815, -1.2638, -3.6426, -5.5281), (11.0487, -4.0362, 4.8023, -13.5732), (0.0,))
+RHO = (7.9565, -6.4761, 5.5283, -3.0807)  # of the lower mantle
 UPPER_MANTLE = ((2.6910, 0.6924), (4.1875, 3.9382), (2.1519, 2.3481))  # its density and speeds above 220 km depth
-OUTER_CORE = ((12.5815, -1.2638, -3.6426, -5.5281), (11.0487, -4.0362, 4.8023, -13.5732))
+INNER_CORE = ((13.0885, 0, -8.8381), (11.2622, 0, -6.3640), (3.6678, 0, -4.4475))
 SHELLS = (
-    (1221.5, (13.0885, 0, -8.8381), (11.2622, 0, -6.3640), (3.6678, 0, -4.4475), 84.6, 1327.7, "inner_core"),
-    (3480.0, *OUTER_CORE, (0.0,), None, 57823.0, "outer_core"),
-    (
-        3630.0,
-        LOWER_MANTLE,
-        (15.3891, -5.3181, 5.5242, -2.5514),
-        (6.9254, 1.4672, -2.0834, 0.9783),
-        312.0,
-        57823.0,
-        "lower_mantle",
-    ),
-    (
-        5600.0,
-        LOWER_MANTLE,
-        (24.9520, -40.4673, 51.4832, -26.6419),
-        (11.1671, -13.7818, 17.4575, -9.2777),
-        312.0,
-        57823.0,
-        "lower_mantle",
-    ),
-    (
-        5701.0,
-        LOWER_MANTLE,
-        (29.2766, -23.6027, 5.5242, -2.5514),
-        (22.3459, -17.2473, -2.0834, 0.9783),
-        312.0,
-        57823.0,
-        "lower_mantle",
-    ),
-    (5771.0, (5.3197, -1.4836), (19.0957, -9.8672), (9.9839, -4.9324), 143.0, 57823.0, "transition_zone"),
-    (5971.0, (11.2494, -8.0298), (39.7027, -32.6166), (22.3512, -18.5856), 143.0, 57823.0, "transition_zone"),
-    (6151.0, (7.1089, -3.8045), (20.3926, -12.2569), (8.9496, -4.4597), 143.0, 57823.0, "upper_mantle"),
-    (6291.0, *UPPER_MANTLE, 80.0, 57823.0, "upper_mantle"),
-    (6346.6, *UPPER_MANTLE, 600.0, 57823.0, "upper_mantle"),
-    (6356.0, (2.900,), (6.800,), (3.900,), 600.0, 57823.0, "crust"),
-    (6368.0, (2.600,), (5.800,), (3.200,), 600.0, 57823.0, "crust"),
-    (6371.0, (1.020,), (1.450,), (0.0,), None, 57823.0, "ocean"),
+    (1221.5, *INNER_CORE, 84.6, "inner_core"),
+    (3480.0, *OUTER_CORE, None, "outer_core"),
+    (3630.0, RHO, (15.3891, -5.3181, 5.5242, -2.5514), (6.9254, 1.4672, -2.0834, 0.9783), 312.0, "lower_mantle"),
+    (5600.0, RHO, (24.952, -40.4673, 51.4832, -26.6419), (11.1671, -13.7818, 17.4575, -9.2777), 312.0, "lower_mantle"),
+    (5701.0, RHO, (29.2766, -23.6027, 5.5242, -2.5514), (22.3459, -17.2473, -2.0834, 0.9783), 312.0, "lower_mantle"),
+    (5771.0, (5.3197, -1.4836), (19.0957, -9.8672), (9.9839, -4.9324), 143.0, "transition_zone"),
+    (5971.0, (11.2494, -8.0298), (39.7027, -32.6166), (22.3512, -18.5856), 143.0, "transition_zone"),
+    (6151.0, (7.1089, -3.8045), (20.3926, -12.2569), (8.9496, -4.4597), 143.0, "upper_mantle"),
+    (6291.0, *UPPER_MANTLE, 80.0, "upper_mantle"),
+    (6346.6, *UPPER_MANTLE, 600.0, "upper_mantle"),
+    (6356.0, (2.900,), (6.800,), (3.900,), 600.0, "crust"),
+    (6368.0, (2.600,), (5.800,), (3.200,), 600.0, "crust"),
+    (6371.0, (1.020,), (1.450,), (0.0,), None, "ocean"),
 )
 # Between 24.4 and 220 km depth: vpv, vph, vsv, vsh, eta.
 TRANSVERSE = ((0.8317, 7.2180), (3.5908, 4.6172), (5.8582, -1.4678), (-1.0839, 5.7176), (3.3687, -2.4778))
@@ -92,7 +69,7 @@ def prem(transverse=False, ocean=False, crust="two"):
 
 def _coefficients(shell, transverse):
     """Polynomials (8, 4) of `PARAMETERS` in SI."""
-    top, rho, vp, vs, qmu, qkappa, _ = shell
+    top, rho, vp, vs, qmu, region = shell
     polynomials = (vp, vp, vs, vs, (1.0,))
     if transverse and top in TRANSVERSE_TOPS:
         polynomials = TRANSVERSE
@@ -101,5 +78,5 @@ def _coefficients(shell, transverse):
         out, ((1e3, rho), *((1e3, p) for p in polynomials[:4]), (1.0, polynomials[4]))
     ):
         row[: len(polynomial)] = factor * np.array(polynomial)
-    out[6:, 0] = 1 / qkappa, 0.0 if qmu is None else 1 / qmu
+    out[6:, 0] = 1 / (INNER_QKAPPA if region == "inner_core" else QKAPPA), 0.0 if qmu is None else 1 / qmu
     return out

@@ -1,4 +1,4 @@
-// A spherical Earth model at the nodes of elements (chunk_sampler.py: radii; radial.py: _of_elements).
+// A spherical Earth model at the nodes of elements (earth_chunk.py: radii; radial.py: _of_elements).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -9,7 +9,7 @@ import numpy as np
 
 from craton import io
 from craton.io.netcdf import factor
-from craton.model.interpolate import weights
+from craton.model.interpolate import interpolated, weights
 
 AXES = {"latitude": ("lat", "latitude", "y"), "longitude": ("lon", "longitude", "x")}
 ROUNDING = 1e-9  # steps outside a grid that count as its edge
@@ -26,12 +26,7 @@ class Relief:
 
     def __call__(self, longitude, latitude):
         """Elevations at places in degrees, arrays of one shape."""
-        (i, _, p), (j, _, q) = around_the_world(self.longitude, self.latitude, longitude, latitude)
-        columns = [i, (i + 1) % len(self.longitude)]
-        south, north = (
-            (1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1)
-        )
-        return (1 - q) * south + q * north
+        return interpolated(self.elevation, *around_the_world(self.longitude, self.latitude, longitude, latitude))
 
     def lowered(self, spacing):
         """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow
@@ -50,18 +45,19 @@ class Relief:
 
 
 def around_the_world(x, y, longitude, latitude):
-    """Return `weights` along longitudes x and latitudes y, rising, of places, all in degrees; nan beyond them.
+    """Return `weights` along latitudes y and longitudes x, rising, of places, all in degrees; nan beyond them.
 
     Where x goes around the Earth the point after the last is the first, and latitudes beyond an end of y that is a
     spacing or less from the pole are moved to it: grids of cells end there.
     """
-    east, latitude = x[0] + (np.asarray(longitude, float) - x[0]) % 360.0, np.asarray(latitude, float)
+    count, east, latitude = len(x), x[0] + (np.asarray(longitude, float) - x[0]) % 360.0, np.asarray(latitude, float)
     if x[-1] - x[0] + np.diff(x).max(initial=0) >= 360.0 - 1e-6:
         x, spacing = np.append(x, x[0] + 360.0), np.diff(y).max(initial=0) * (1 + 1e-9)
         low, high = (y[0] if y[0] <= spacing - 90 else -np.inf, y[-1] if y[-1] >= 90 - spacing else np.inf)
         latitude = np.clip(latitude, low, high)
     east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
-    return weights(x, east, ROUNDING), weights(y, latitude, ROUNDING)
+    before, after, weight = weights(x, east, ROUNDING)
+    return weights(y, latitude, ROUNDING), (before, after % count, weight)
 
 
 def read(path, variable=None):

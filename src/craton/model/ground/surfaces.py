@@ -10,7 +10,7 @@ import numpy as np
 from craton import io
 from craton.io.netcdf import TO_METRES, factor, height_factor
 from craton.model import mapping
-from craton.model.interpolate import rises, weights
+from craton.model.interpolate import interpolated, rises, weights
 
 HORIZONTAL = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 HALF_A_STEP = 0.5  # outside a surface its outermost elevation holds
@@ -35,16 +35,8 @@ class Surface:
 
         `x`, `y` in m.
         """
-        (i, p, u), (j, q, v) = (
-            weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in zip((self.x, self.y), (x, y))
-        )
-        low, high = (_between(self.z[row, i], self.z[row, p], u) for row in (j, q))
-        return np.where(np.isnan(u) | np.isnan(v), np.nan, _between(low, high, v))
-
-
-def _between(first, second, weight):
-    """Values between two; one without weight does not count, be it nan."""
-    return np.where(weight < 1, first, 0) * (1 - weight) + np.where(weight > 0, second, 0) * weight
+        places = [weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in ((self.y, y), (self.x, x))]
+        return interpolated(self.z, *places)
 
 
 def elevations(surface, grid):
@@ -177,5 +169,5 @@ def _mapped(array, raster, name, dimension):
     for start in range(0, len(z), STRIP):
         rows = slice(start, start + STRIP)
         ((first, stop), (low, high)), stencil = raster.window(rows, slice(None))
-        z[rows] = mapping.interpolated(plane[low:high, first:stop], stencil)
+        z[rows] = interpolated(plane[low:high, first:stop], *stencil)
     return made(raster.x, raster.y, z, name)

@@ -20,7 +20,7 @@ FULL = 0.95  # of a cell: with more in it, its stresses are those of the medium
 
 @dataclass(frozen=True)
 class Profile:
-    """Elevations along x, constant along y and beyond both ends: x (n,) and z (n,), m."""
+    """Elevations along x, constant along y and beyond both ends: x (n,) and z (n,), m; one of them holds everywhere."""
 
     x: np.ndarray
     z: np.ndarray
@@ -34,26 +34,11 @@ class Profile:
         return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
 
 
-@dataclass(frozen=True)
-class Level:
-    """One elevation everywhere, m."""
-
-    z: float
-    name: str = "topography"
-
-    def at(self, x, y):
-        """Elevations at points (arrays that broadcast together), m.
-
-        `x`, `y` in m.
-        """
-        return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), self.z)
-
-
 @dataclass(frozen=True, eq=False)
 class Terrain:
     """The ground, and the water on it."""
 
-    ground: Any  # Surface, Profile or Level: elevations, m
+    ground: Any  # Surface or Profile: elevations, m
     water: Any = None  # with level (m), vp (m/s), rho (kg/m3)
 
     def surface(self, x, y):
@@ -215,7 +200,7 @@ def _ground(topography):
     if hasattr(topography, "file"):
         return surfaces.of_table(topography)
     if not hasattr(topography, "x"):
-        return Level(float(topography))
+        return Profile(np.zeros(1), np.array([float(topography)]))
     if topography.y is None:
         return Profile(np.array(topography.x), np.array(topography.z))
     return surfaces.Surface(*(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography")
@@ -260,8 +245,8 @@ def filled(terrain, grid):
     highest = min(int(high) + 2, grid.shape[0])
     out = np.full(grid.shape[1:], highest)
     planes = range(highest - 1, max(int(low) - 1, 0) - 1, -1)
-    for k, (rock, water) in zip(planes, cells.in_order(lambda k: shares(terrain, grid, k), planes)):
-        out[rock + water == 0] = k
+    for k, (rock, water) in zip(planes, cells.in_order(lambda k: terrain.shares(grid, k, k + 1), planes)):
+        out[rock[0] + water[0] == 0] = k
     return out
 
 
@@ -273,14 +258,6 @@ def whole(terrain, grid, box):
     k0, k1, j0, j1, i0, i1 = box
     rock, water = terrain.shares(grid, k0, k1)
     return (rock + water)[:, j0:j1, i0:i1] > FULL
-
-
-def shares(terrain, grid, k):
-    """`Terrain.shares` of one plane.
-
-    `k`: plane.
-    """
-    return tuple(part[0] for part in terrain.shares(grid, k, k + 1))
 
 
 def clipped(terrain, region):

@@ -98,6 +98,18 @@ def edges(grid, name, begin=0, end=None):
     return lower, upper
 
 
+def plane_by_plane(grid, k0, k1, average, mean):
+    """Averages over the cells of planes k0 to k1 - 1, (k1 - k0, ny, nx) each, from what `mean(k)` gives for a plane."""
+    out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
+
+    def fill(k):
+        for whole, part in zip(out, mean(k)):
+            whole[k - k0] = part
+
+    in_parallel(fill, range(k0, k1))
+    return out
+
+
 def middles(lower, upper, pieces):
     """Middles of `pieces` equal parts of each interval: array (len(lower), pieces).
 

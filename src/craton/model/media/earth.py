@@ -12,7 +12,7 @@ import numpy as np
 
 from craton.errors import ScenarioError
 from craton.model.ground import terrain
-from craton.model.media import anomalies, blocks, cells, checks, gridded, layered, properties, readers
+from craton.model.media import anomalies, cells, checks, gridded, layered, properties, readers
 
 CUT = 4  # samples per axis in a cell that the surface of an anomaly cuts
 BATCH = 1 << 18  # samples held at a time while such cells are averaged
@@ -94,7 +94,7 @@ def medium_of(model, box, names=checks.NAMES):
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
         return layered.Followed(flat, ground) if layered.follows(model) else flat
-    return blocks.part_of(model, box, names)
+    return readers.part_of(model, box, names)
 
 
 def _overlay(medium, bodies, grid, k, plane, average):

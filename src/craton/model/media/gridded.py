@@ -50,20 +50,20 @@ class Gridded:
         x, y, z = (
             weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES)
         )
-        out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
 
-        def plane(k):
+        def mean(k):
             levels = [
                 [_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))] for f in self.fields
             ]
+            strips = []
             for j in range(0, grid.shape[1], STRIP):
                 rows = tuple(part[2 * j : 2 * (j + STRIP)] for part in y)
-                mean = _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels], average)
-                for whole, part in zip(out, mean):
-                    whole[k - k0, j : j + STRIP] = part
+                strips.append(
+                    _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels], average)
+                )
+            return (np.concatenate(parts) for parts in zip(*strips))
 
-        cells.in_parallel(plane, range(k0, k1))
-        return out
+        return cells.plane_by_plane(grid, k0, k1, average, mean)
 
     def points(self):
         """x, y, z of its points as arrays that broadcast to (nz, ny, nx)."""

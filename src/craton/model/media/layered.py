@@ -121,18 +121,12 @@ class Followed:
         """
         x, y = grid.axis("x"), grid.axis("y")[:, None]
         ground = self.terrain.surface(x, y)
-        out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
-        z = cells.middles(*cells.edges(grid, "z"), PIECES)
+        z, weights = cells.middles(*cells.edges(grid, "z"), PIECES), np.full((PIECES, 1, 1), 1 / PIECES)
 
-        def plane(k):
-            mean = average(
-                self.flat.values(0, 0, z[k][:, None, None] - ground), np.full((PIECES, 1, 1), 1 / PIECES), (0,)
-            )
-            for whole, part in zip(out, mean):
-                whole[k - k0] = part
+        def mean(k):
+            return average(self.flat.values(0, 0, z[k][:, None, None] - ground), weights, (0,))
 
-        cells.in_parallel(plane, range(k0, k1))
-        return out
+        return cells.plane_by_plane(grid, k0, k1, average, mean)
 
 
 def follows(model):

@@ -144,6 +144,14 @@ def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
     return c11 + along, c13 + along - 2 * shear, c33 + along, c44 + shear, c66 + shear
 
 
+def _quasi(c11, c13, c33, c44, s, c, sign):
+    """Density times squared phase speed, Pa, of quasi-P (sign 1) and quasi-SV waves (-1) with squared sine and cosine
+    s and c of their angle from z (Musgrave 1970).
+    """
+    root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
+    return ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
+
+
 def fastest_anisotropic(model, region, speed="vp", relaxation=None):
     """Return the largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves;
     unrelaxed.
@@ -162,8 +170,7 @@ def fastest_anisotropic(model, region, speed="vp", relaxation=None):
         if speed == "vs":
             squares = c66 * s + c44 * c
         else:
-            root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
-            squares = np.maximum(((c11 + c44) * s + (c33 + c44) * c + root) / 2, c66 * s)
+            squares = np.maximum(_quasi(c11, c13, c33, c44, s, c, 1), c66 * s)
         return float(np.sqrt(squares / rho[:, None]).max())
 
     return largest(fastest, model, region)
@@ -196,10 +203,9 @@ def backwardness(model, region):
     def most_backward(vp, vs, rho, qp, qs, *thomsen):
         stiffness = cells.stiffness(vp, vs, rho, *thomsen)
         c11, c13, c33, c44, _ = (modulus[:, None] for modulus in stiffness)
-        root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
         most = 0.0
         for sign in (1, -1):
-            square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
+            square = _quasi(c11, c13, c33, c44, s, c, sign)
             if sign < 0:
                 square = np.where(c44 > 0, square, c33)  # a fluid has no such wave
             # of log phase speed with the angle from z

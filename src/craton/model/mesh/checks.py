@@ -122,9 +122,8 @@ def _jacobians(mesh, owners, degree):
         return
     with np.errstate(all="ignore"):  # elements of no size, too
         worst = rest[np.argmin(np.nan_to_num(least[rest] / limit[rest]))]
-    local = [c[where[worst]] for c in shape.lattice(shape.gll_points(degree))]
-    values, _ = shape.shape(mesh.order + 1, *(np.array([c]) for c in local))
-    spot = values[:, 0] @ mesh.nodes[mesh.elements[worst]]
+    local = shape.lattice(shape.gll_points(degree))[where[worst]]
+    spot = shape.values(mesh.order + 1, local[None])[0] @ mesh.nodes[mesh.elements[worst]]
     yield (
         f"{_element(mesh, worst)} has the Jacobian {least[worst]:.6g} m3 at (xi, eta, zeta) = "
         f"({local[0]:.3g}, {local[1]:.3g}, {local[2]:.3g}), which is {_place(spot)}; "

@@ -205,23 +205,24 @@ class Stack:
         out = out.transpose(0, 1, 2, 4, 3, 5, 6) if across == 0 else out.transpose(0, 1, 2, 4, 5, 3, 6)
         return QUARTERS * out.reshape(-1, 8, 3)
 
+    @property
+    def lattice(self):
+        """Number of places along each axis, the last fastest: K, J, I."""
+        return tuple(QUARTERS * n + 1 for n in (len(self.levels) - 1, *self.count[::-1]))
+
     def keys(self, places):
-        """Return number (int64) of each node from its place (..., 3): by level, then eta, then xi.
+        """Return number (int64) of each node from its place (..., 3 or 4): by level, then the axes from the last.
 
         `places` (..., 3): I, J, K.
         """
-        nx, ny = (QUARTERS * n + 1 for n in self.count)
-        return (places[..., 2] * ny + places[..., 1]) * nx + places[..., 0]
+        return np.ravel_multi_index(tuple(np.moveaxis(places, -1, 0)[::-1]), self.lattice)
 
     def places(self, keys):
         """Places (..., 3) of nodes from their numbers.
 
         `keys` (m,) int64.
         """
-        nx, ny = (QUARTERS * n + 1 for n in self.count)
-        row, i = np.divmod(keys, nx)
-        k, j = np.divmod(row, ny)
-        return np.stack([i, j, k], axis=-1)
+        return np.stack(np.unravel_index(keys, self.lattice)[::-1], axis=-1)
 
     def around(self, window, columns):
         """Return a window with so many columns of the largest elements more on each side, as far as the stack reaches.

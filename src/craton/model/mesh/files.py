@@ -120,18 +120,12 @@ def _serendipity(places):
     full = np.empty((len(places), 27, 3))
     order = np.array(NODE_ORDERS["VTK"])
     full[:, order[:20]] = places
-    grid = np.arange(27).reshape(3, 3, 3)
-    corners, middles = [0, 2], 1
-    for axis in range(3):
-        for side in (0, 2):
-            face = grid.take(side, axis=axis)
-            ends = face[np.ix_(corners, corners)].ravel()
-            full[:, face[1, 1]] = (
-                full[:, [face[0, 1], face[1, 0], face[1, 2], face[2, 1]]].sum(axis=1) / 2
-                - full[:, ends].sum(axis=1) / 4
-            )
-    edges = [n for n in range(27) if sum(i == middles for i in np.unravel_index(n, (3, 3, 3))) == 1]
-    full[:, 13] = full[:, edges].sum(axis=1) / 4 - full[:, shape.CORNERS[27]].sum(axis=1) / 4
+    place = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)  # 0, 1 or 2 along each axis
+    middles = (place == 1).sum(axis=1)
+    for node in np.flatnonzero(middles > 1):  # centres of faces and of the element
+        around = ((place == place[node]) | (place[node] == 1)).all(axis=1)
+        edges, corners = (full[:, around & (middles == count)].sum(axis=1) for count in (1, 0))
+        full[:, node] = edges / 2 ** (middles[node] - 1) - corners / 4
     return full
 
 

@@ -1,13 +1,14 @@
-"""Meshes of hexahedra with 8 or 27 nodes: nodes, elements, regions, named sets of faces."""
+"""Meshes of hexahedra with 8 or 27 nodes: nodes, elements, regions, named sets of faces; with what samples their medium."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.checks import problems
 
-__all__ = ["HexMesh", "completed", "named_by_place", "problems", "subdivided"]
+__all__ = ["HexMesh", "Prepared", "completed", "named_by_place", "problems", "subdivided"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,21 @@ class HexMesh:
         place[permutation] = np.arange(self.size, dtype=np.int32)
         faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]]) for name, rows in self.faces.items()}
         return replace(self, elements=self.elements[permutation], regions=self.regions[permutation], faces=faces)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A mesh and what samples its medium, ready for a solver; elements near each other lie near each other. Of a mesh
+    that no rank has whole, where a rank's elements are in it.
+    """
+
+    mesh: Any  # the whole, or a rank's own elements and those around them
+    sampler: Any  # sampling.Sampler, or one used as that
+    # (ne,) int64: of the elements in the whole mesh: of several that hold a position, the lowest takes it; by default
+    # they are counted
+    numbers: np.ndarray | None = None
+    owner: np.ndarray | None = None  # (ne,) int: rank of each element, where the mesh is not the whole
+    bounds: np.ndarray | None = None  # (2, 3): lowest and highest x, y, z of the whole mesh, m
 
 
 def completed(mesh, places):

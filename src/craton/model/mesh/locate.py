@@ -45,7 +45,14 @@ class Located:
 
     def some(self, which):
         """Locations of selected positions."""
-        return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
+        return Located(self.element[which], self.local[which], self.nearest[which], self.distance[which])
+
+    def replaced(self, which, others):
+        """Return it with the locations of selected positions replaced by those of another `Located`."""
+        out = Located(self.element.copy(), self.local.copy(), self.nearest.copy(), self.distance.copy())
+        out.element[which], out.local[which] = others.element, others.local
+        out.nearest[which], out.distance[which] = others.nearest, others.distance
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +132,7 @@ class Cells:
         """
         nodes = self.places[self.cells[cells]]
         centre, dims = nodes.mean(axis=1), nodes.shape[2]
-        corners = np.stack(lattice(np.linspace(-1, 1, self.edge))[:dims], 1)[: nodes.shape[1]]
+        corners = lattice(np.linspace(-1, 1, self.edge))[: nodes.shape[1], :dims]
         slopes = np.einsum("as,nad->nds", corners / (corners[:, 0] ** 2).sum(), nodes)
         off = nodes - centre[:, None] - np.einsum("as,nds->nad", corners, slopes)
         size = np.ptp(nodes, axis=1).max(axis=1)
@@ -307,13 +314,9 @@ class Locator:
         which, cells, local = self._all_holding(xyz[on_face])
         sort = np.lexsort((order[self.numbers[cells]], which))
         which, first = np.unique(which[sort], return_index=True)
-        at, taken = on_face[which], sort[first]
-        element, nearest, places, distance = (
-            a.copy() for a in (located.element, located.nearest, located.local, located.distance)
-        )
-        element[at] = nearest[at] = self.numbers[cells[taken]]
-        places[at], distance[at] = (local[taken], self.cells.missed(cells[taken], local[taken], xyz[at]))
-        return Located(element, places, nearest, distance)
+        at, cells, local = on_face[which], cells[sort[first]], local[sort[first]]
+        elements = self.numbers[cells]
+        return located.replaced(at, Located(elements, local, elements, self.cells.missed(cells, local, xyz[at])))
 
     def _all_holding(self, xyz):
         """Return pairs of a position and a cell that holds it, by position, and reference coordinates there."""

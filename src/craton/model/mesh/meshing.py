@@ -72,7 +72,7 @@ def top_of(scenario):
     ground, domain = terrain.build(scenario.model), scenario.domain
     if ground is None:
         return domain.top, None, False
-    curved = not isinstance(ground.ground, terrain.Level)
+    curved = ground.ground.z.size > 1
     if ground.water is None:
         return domain.top, ground.surface, curved
     highest = terrain.heights(terrain.Terrain(ground.ground), region_of(scenario))[1]

@@ -82,22 +82,13 @@ def _product(factors):
     return out
 
 
-def shape(p, xi, eta, zeta):
-    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3, m).
-
-    `p`: nodes along an edge; `xi`, `eta`, `zeta` (m,): reference coordinates.
-    """
-    values, slopes = functions(p, np.stack([xi, eta, zeta], axis=1))
-    return values.T, slopes.transpose(2, 1, 0)
-
-
 def lattice(points):
-    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
+    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: (n^3, 3).
 
     `points` (n,): reference coordinates along each axis.
     """
     zeta, eta, xi = np.meshgrid(points, points, points, indexing="ij")
-    return xi.ravel(), eta.ravel(), zeta.ravel()
+    return np.stack([xi.ravel(), eta.ravel(), zeta.ravel()], axis=1)
 
 
 def nodes_per_edge(count):
@@ -132,9 +123,9 @@ def positions(places, elements, points):
     `places` (m, 3): coordinates of the nodes, m; `elements` (ne, 8 or 27); `points` (n,): reference coordinates along
     each axis.
     """
-    values, _ = shape(nodes_per_edge(elements.shape[1]), *lattice(points))
-    rows = places[elements].transpose(0, 2, 1).reshape(-1, len(values))
-    return product(rows, values).reshape(len(elements), 3, -1).transpose(0, 2, 1)
+    shapes = values(nodes_per_edge(elements.shape[1]), lattice(points)).T
+    rows = places[elements].transpose(0, 2, 1).reshape(-1, len(shapes))
+    return product(rows, shapes).reshape(len(elements), 3, -1).transpose(0, 2, 1)
 
 
 def is_affine(places, elements, tolerance=1e-9):
@@ -162,9 +153,9 @@ def determinants(places, elements, points):
 
     `places` (m, 3): nodes, m; `elements` (ne, 8 or 27) int; `points` (n,): reference coordinates along each axis.
     """
-    _, slopes = shape(nodes_per_edge(elements.shape[1]), *lattice(np.asarray(points, float)))
-    count = slopes.shape[2]
-    operator = np.ascontiguousarray(slopes.transpose(1, 0, 2).reshape(elements.shape[1], -1))
+    slopes = functions(nodes_per_edge(elements.shape[1]), lattice(points))[1]
+    count = len(slopes)
+    operator = np.ascontiguousarray(slopes.transpose(1, 2, 0).reshape(elements.shape[1], -1))
     out = np.empty((len(elements), count))
     block = max(1, BLOCK * 27 // count)
     for start in range(0, len(elements), block):

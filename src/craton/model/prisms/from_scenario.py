@@ -1,19 +1,21 @@
-"""Ensembles of a scenario: from its [prisms] tables to cells and lists of prisms, and what they are
-in words.
+"""Ensembles of a scenario: from its [prisms] tables, with surfaces and files of prisms, to cells and lists of prisms;
+what they are in words.
 """
 
 from pathlib import Path
 
 import numpy as np
 
+from craton import io
 from craton.errors import Problem, ScenarioError
 from craton.model.ground import surfaces
 from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_model as prisms_model
-from craton.model.prisms import layer as prisms_layer
-from craton.model.prisms import overlap as prisms_overlap
-from craton.model.prisms import table as prisms_table
+from craton.model.prisms.ensembles import SIDES, PrismList, edges_around, have_volume, refuse, refuse_wrong
+from craton.model.prisms.morton import overlaps
+from craton.units import LARGEST
 
+ALIASES = {"density": ("density", "rho", "density_contrast")}
 SHOWN = 5  # overlaps that are named
 
 
@@ -59,19 +61,19 @@ def _region(table):
     return np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
 
 
-def _layer(table):
-    density = table.density
+def _layer(spec):
+    density = spec.density
     if hasattr(density, "file"):
         density = surfaces.read(density.file, density.variable, dimension="density")
-    return prisms_layer.layer(table.top, table.bottom, density, table.density_below, table.missing)
+    return layer(spec.top, spec.bottom, density, spec.density_below, spec.missing)
 
 
-def _table(table):
-    if table.file is not None:
-        return prisms_table.table(table.file, table.density)
-    rows = np.array(table.rows, float).reshape(len(table.rows), -1)
-    density = rows[:, 6] if table.density is None else np.full(len(rows), table.density)
-    return prisms_table.listed(rows[:, :6], density, "rows")
+def _listed(spec):
+    if spec.file is not None:
+        return table(spec.file, spec.density)
+    rows = np.array(spec.rows, float).reshape(len(spec.rows), -1)
+    density = rows[:, 6] if spec.density is None else np.full(len(rows), spec.density)
+    return listed(rows[:, :6], density, "rows")
 
 
 def _model(table):
@@ -91,17 +93,172 @@ KINDS = {
     "grid": lambda t: prisms.cells(*prisms_model.axes_of(_region(t), t.shape, t.spacing), t.density, t.bodies),
     "rectilinear": lambda t: prisms.cells(t.x, t.y, t.z, t.density, t.bodies),
     "layer": _layer,
-    "table": _table,
+    "table": _listed,
     "file": lambda t: prisms_model.of_cells(t.file, t.reference),
     "model": _model,
 }
+
+
+# --- surfaces and files ---------------------------------------------------------------------------
+
+
+def layer(top, bottom, density, density_below=None, missing="refuse"):
+    """Prisms between two surfaces, one for each point of the surfaces' grid.
+
+    Parameters
+    ----------
+    top, bottom : Surface, xarray.DataArray or float
+        Elevations, m. At least one is a surface; the other is taken at its points. A prism is
+        centred on each point and reaches half-way to the next ones.
+    density : float, array_like of the surface's shape (y, x), or Surface
+        kg/m3 where the top lies above the bottom; a Surface of densities is taken at the points.
+    density_below : float, optional
+        kg/m3 where the top lies below the bottom: between sea floor and sea level, density of water
+        minus density of rock. 0 leaves these out.
+    missing : str
+        ``"refuse"``, or ``"drop"`` for no prisms where an elevation or a density is missing.
+
+    Returns
+    -------
+    PrismList
+        Prisms without height or density are left out.
+
+    Raises
+    ------
+    ValueError
+        Surfaces that cross without `density_below`, missing elevations, each with the first place.
+    """
+    top, bottom = surfaces.as_surface(top), surfaces.as_surface(bottom)
+    grid = next((s for s in (top, bottom) if not isinstance(s, float)), None)
+    if grid is None:
+        raise ValueError(
+            'top and bottom are both constant: give at least one as a surface, or use kind = "grid" for a slab'
+        )
+    high, low = (surfaces.elevations(s, grid) for s in (top, bottom))
+    if isinstance(density, surfaces.Surface):
+        density = surfaces.elevations(density, grid)
+    density = np.broadcast_to(np.asarray(density, float), high.shape)
+    absent = {"elevation": ~(np.isfinite(high) & np.isfinite(low)), "density": ~np.isfinite(density)}
+    for noun, lost in absent.items():
+        if lost.any() and missing != "drop":
+            raise ValueError(
+                f'{_count(lost)} have no {noun}, the first at {_place(grid, lost)}; fill them, or set missing = "drop"'
+            )
+    lost = absent["elevation"] | absent["density"]
+    crossed = ~lost & (high < low)
+    if crossed.any():
+        if density_below is None:
+            raise ValueError(
+                f"the top is below the bottom at {_count(crossed)}, the first at {_place(grid, crossed)}; give density_below "
+                "(of sea water: water minus rock, -1640 kg/m3), or 0 to leave these prisms out"
+            )
+        density = np.where(crossed, float(density_below), density)
+    low, high = np.fmin(low, high), np.fmax(low, high)
+    solid = ~lost & (high > low) & (density != 0)
+    j, i = np.nonzero(solid)
+    x, y = edges_around(grid.x, "x"), edges_around(grid.y, "y")
+    return PrismList(
+        np.stack([x[i], x[i + 1], y[j], y[j + 1], low[solid], high[solid]], axis=1), np.array(density[solid])
+    )
+
+
+def _count(which):
+    return f"{which.sum()} of {which.size} points"
+
+
+def _place(grid, which):
+    j, i = np.argwhere(which)[0]
+    return f"[{j}, {i}] (x {grid.x[i]:.10g}, y {grid.y[j]:.10g} m)"
+
+
+def table(file, density=None):
+    """Return a PrismList from a table with the columns west, east, south, north, bottom, top (m)
+    and density (kg/m3).
+
+    Parameters
+    ----------
+    file : path-like
+        .csv or .txt (a heading, then rows; separated by commas, semicolons or blanks), .nc or .zarr
+        (variables of one dimension), .parquet (where pyarrow is installed).
+    density : float, optional
+        For all prisms, where the table has no such column.
+
+    Raises
+    ------
+    ValueError
+        Missing columns, values that are not finite, reversed bounds: with the number of the prism,
+        from 0.
+    """
+    columns = read(file, (*SIDES, "density"), optional=("density",) if density is not None else ())
+    if "density" not in columns:
+        columns["density"] = np.full(len(columns["west"]), float(density))
+    return listed(np.stack([columns[name] for name in SIDES], axis=1), columns["density"], Path(file).name)
+
+
+def listed(prisms, density, name="the list"):
+    """Return a PrismList from arrays, checked; prisms without density or volume are left out.
+
+    Parameters
+    ----------
+    prisms : (M, 6) array
+        West, east, south, north, bottom, top, m.
+    density : (M,) array
+        kg/m3.
+    name : str
+        For messages.
+    """
+    prisms, density = np.asarray(prisms, float).reshape(-1, 6), np.asarray(density, float)
+    refuse_wrong(prisms, density, f"{name}: ")
+    refuse(
+        (np.abs(prisms) > LARGEST["length"]).any(axis=1) | (np.abs(density) > LARGEST["density"]),
+        f"{name}: ",
+        lambda n: (
+            f"is out of range: {prisms[n].tolist()} m, {density[n]} kg/m3; no more than "
+            f"{LARGEST['length']:g} m and {LARGEST['density']:g} kg/m3 are possible"
+        ),
+    )
+    has_mass = (density != 0) & have_volume(prisms)
+    return PrismList(prisms[has_mass], density[has_mass], np.flatnonzero(has_mass))
+
+
+def read(file, names, optional=()):
+    """Columns of a table by name, lower case: dict of (M,) float64 arrays.
+
+    Parameters
+    ----------
+    file : path-like
+    names : sequence of str
+    optional : sequence of str
+        Names that may be missing.
+
+    Raises
+    ------
+    ValueError
+        No such file, unreadable, a column missing, a value that is not a number (with its row).
+    """
+    path = Path(file)
+    headings, column = io.read(path, "table")
+    known = {str(name).strip().lower(): name for name in headings}
+    keys = {name: next((known[a] for a in ALIASES.get(name, (name,)) if a in known), None) for name in names}
+    missing = [name for name, key in keys.items() if key is None and name not in optional]
+    if missing:
+        raise ValueError(
+            f"{path.name} has no column {', '.join(missing)}; its columns are {', '.join(map(str, headings)) or 'none'}"
+        )
+    columns = {name: np.ascontiguousarray(column(key), float) for name, key in keys.items() if key is not None}
+    if len({len(values) for values in columns.values()}) > 1:
+        raise ValueError(f"{path.name}: the columns have different lengths")
+    return columns
+
+
+# --- words ----------------------------------------------------------------------------------------
 
 
 def overlap_problems(ensembles, tables):
     """Prisms that share volume, named by their number: list of Problem."""
     counts = np.cumsum([0, *map(len, ensembles)])
     all_prisms = np.concatenate([e.prisms for e in ensembles])
-    pairs = prisms_overlap.overlaps(all_prisms, SHOWN + 1)
+    pairs = overlaps(all_prisms, SHOWN + 1)
 
     def name(n):
         which = int(np.searchsorted(counts, n, side="right")) - 1

@@ -8,8 +8,8 @@ import numpy as np
 
 from craton.core.plan import Array
 from craton.methods.finite_difference.equations import relaxing, storage, vti
-from craton.model.media.blocks import read_ahead
 from craton.model.media.cells import in_order
+from craton.model.media.readers import read_ahead
 
 NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation

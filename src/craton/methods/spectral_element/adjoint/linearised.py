@@ -94,7 +94,7 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
     scenario : craton.SpectralScenario
     machine : backend
         Where operators are applied to find the stable step.
-    prepared : craton.model.mesh.prepared.Prepared, optional
+    prepared : craton.model.mesh.hexmesh.Prepared, optional
         Mesh and model that replace those of the scenario.
 
     Raises

@@ -19,10 +19,9 @@ from craton.methods.spectral_element.adjoint.pair_parts import MEDIA
 from craton.methods.spectral_element.discretisation import fields_of, places_of
 from craton.methods.spectral_element.equations.state import FORCE
 from craton.methods.spectral_element.equations.step import elements_of
-from craton.methods.spectral_element.mesh.geometry import ElementGeometry
-from craton.methods.spectral_element.mesh.subdomain import build_subdomain
+from craton.methods.spectral_element.mesh.subdomain import ElementGeometry, build_subdomain
 from craton.methods.waves.tables import SAMPLE, stacked_rows
-from craton.model.mesh.prepared import Prepared
+from craton.model.mesh.hexmesh import Prepared
 
 NOT_HERE = -1  # in place of the number of a point
 

@@ -5,7 +5,7 @@ fluid; and losses of attenuation.
 import numpy as np
 
 from craton.memory import available
-from craton.methods.spectral_element.mesh import batched, mesh_terms
+from craton.methods.spectral_element.mesh import mesh_terms
 from craton.model.media import cells, sampling
 
 BATCH = 1 << 14  # elements per batch where one value per element is needed
@@ -61,10 +61,8 @@ def store_moduli(samples, places, out):
     """Store lambda and mu, Pa, of isotropic samples (n, nodes) at their places (n,) in out (..., 2,
     nodes).
     """
-    if (compiled := batched.compiled()) is not None:
-        compiled.moduli(samples, places, out)
-    else:
-        out[places] = sampling.moduli(samples, None)[0][:, :2]
+    values = [np.ascontiguousarray(samples[name]) for name in ("vp", "vs", "rho")]
+    mesh_terms.compiled(f"moduli_{out.dtype}", *values[0].shape, *values, np.ascontiguousarray(places, np.int64), out)
 
 
 def arrays(d, family, order):
@@ -74,7 +72,7 @@ def arrays(d, family, order):
     ----------
     d : Medium
     family : families.Family
-    order : assembly.Order
+    order : families.Order
 
     Returns
     -------

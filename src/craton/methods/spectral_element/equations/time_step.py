@@ -23,12 +23,10 @@ import numpy as np
 
 from craton.memory import array_bytes
 from craton.methods.spectral_element.equations import faces
-from craton.methods.spectral_element.equations.material import inertia
 from craton.methods.spectral_element.equations.undamped import CLOSE, Undamped, lanczos
-from craton.methods.spectral_element.mesh import batched
 from craton.methods.spectral_element.mesh.families import arrange_families
-from craton.methods.spectral_element.mesh.mesh_statistics import add_at
-from craton.methods.spectral_element.mesh.mesh_terms import batches, cofactors, jacobian_rows
+from craton.methods.spectral_element.mesh.mesh_statistics import add_at, inertia_by_medium
+from craton.methods.spectral_element.mesh.mesh_terms import batches, compiled, jacobian_rows
 from craton.methods.spectral_element.mesh.subdomain import select_elements
 from craton.methods.waves.exchange import Sharing
 from craton.model.media import cells, sampling
@@ -225,15 +223,12 @@ def indicator(d, corners):
 
     def find(part):
         in_medium = np.arange(part.start, part.stop)
-        samples, fluid = d.material(in_medium, nodes), d.fluid[in_medium, None]
-        speed = p_speed(samples, d.relaxation)
-        inert = inertia(samples, False)
-        if fluid.any():
-            inert = np.where(fluid, inertia(samples, True), inert)
+        samples, fluid = d.material(in_medium, nodes), d.fluid[in_medium]
+        speed, inert = p_speed(samples, d.relaxation), inertia_by_medium(samples, fluid)
         stiff[part], quotient, compact = corner_stiffness(d, in_medium, nodes, speed, inert)
         # the fastest node need not be at a corner
         alone[part] = quotient * (d.statistics.fastest[part] / samples["vp"].max(axis=1)) ** 2
-        ratio = np.where(fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1))
+        ratio = np.where(fluid, 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1))
         kinds[part] = np.searchsorted(RATIOS, ratio) * 4 + np.searchsorted(COMPACT, compact)
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
@@ -251,16 +246,11 @@ def corner_stiffness(d, elements, nodes, speed, inert):
     """Return the stiffness speed^2 |grad xi|^2 at corner nodes times their masses, (n, 8), its
     largest value without masses, (n,), and how compact the elements are, (n,), see `COMPACT`.
     """
-    weights = d.element.volume_weights[nodes]
-    if (compiled := batched.compiled()) is not None:
-        slopes = jacobian_rows(d.element, d.shapes(elements), nodes)
-        return compiled.corner_stiffness(slopes, speed, inert, weights)
-    across, det = cofactors(d.jacobian(elements, nodes))
-    slopes = across / det[:, None, None]
-    metric = (slopes**2).sum(axis=2)  # |grad xi_s|^2
-    quotient, trace = speed**2 * metric.sum(axis=1), metric.sum(axis=1)
-    compact = (trace / metric.max(axis=1)).mean(axis=1)
-    return quotient * inert * det * weights, quotient.max(axis=1), compact
+    slopes = jacobian_rows(d.element, d.shapes(elements), nodes)
+    stiff, alone, compact = np.empty(speed.shape), np.empty(len(speed)), np.empty(len(speed))
+    arrays = (np.ascontiguousarray(a, float) for a in (slopes, speed, inert, d.element.volume_weights[nodes]))
+    compiled("corner_stiffness", len(speed), *arrays, stiff, alone, compact)
+    return stiff, alone, compact
 
 
 def sum_over_touching(d, values, pairs, corners):

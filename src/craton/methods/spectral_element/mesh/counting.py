@@ -16,15 +16,16 @@ import numpy as np
 
 from craton.core.partition import OF_ELEMENTS, step_seconds
 from craton.errors import refuse_all
-from craton.methods.spectral_element import build
-from craton.methods.spectral_element.mesh import chunk_notes, families
+from craton.methods.spectral_element import build, notes
+from craton.methods.spectral_element.mesh import families
 from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import step_problems, time_step_for
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS
-from craton.model.mesh.prepared import Prepared
+from craton.model.mesh.hexmesh import Prepared
 from craton.survey import globe
 from craton.survey import problems as survey_problems
+from craton.text import duration
 
 # elements a second, degree 4, float32, 27 nodes an element (sem_h200.json)
 ISOTROPIC, ANISOTROPIC, RELAXING = 247e6, 173e6, 102e6
@@ -133,17 +134,6 @@ class Counted:
         ]
 
 
-def duration(seconds):
-    """Return a time in words."""
-    return (
-        f"{seconds:.2g} s"
-        if seconds < 100
-        else f"{seconds / 60:.1f} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.1f} h"
-    )
-
-
 def count(scenario, machine, ranks=1):
     """Count the cost of a scenario on a chunk of the Earth; the stable step of its columns is found
     on a machine.
@@ -165,7 +155,9 @@ def count(scenario, machine, ranks=1):
     )
     real = np.dtype(scenario.run.precision).itemsize
     nbytes = per_element * largest_slice + 10 * real * points + 6 * real * shared
-    rate = rate_of(scenario, chunk) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
+    relaxing, anisotropic = scenario.model.attenuation is not None, chunk.model.anisotropic
+    rate = RELAXING if relaxing else ANISOTROPIC if anisotropic else ISOTROPIC
+    rate = rate * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
     speeds = links(rate, ranks)
     seconds = tuple(
         step_seconds(largest_slice, min(outer, largest_slice), size, speeds) for size in (3 * real * shared, 0)
@@ -187,7 +179,7 @@ def count(scenario, machine, ranks=1):
         rate,
         chunk.stack.points(degree),
         scenario.title,
-        chunk_notes.describe_chunk(scenario, chunk, earth_chunk.perturbation(scenario.model)),
+        notes.describe_chunk(scenario, chunk, earth_chunk.perturbation(scenario.model)),
     )
 
 
@@ -228,11 +220,6 @@ def count_sphere(sphere, ranks, degree):
         math.ceil(outer),
         None,
     )
-
-
-def rate_of(scenario, chunk):
-    """Return elements per second of one GPU at degree 4 in float32."""
-    return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if chunk.model.anisotropic else ISOTROPIC
 
 
 def links(rate, ranks):

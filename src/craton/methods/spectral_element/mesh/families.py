@@ -1,16 +1,21 @@
 """Families of elements that one kernel takes together: of one medium, geometry and storage of
-material; their arrays and launches.
+material; the order of their elements in memory, their arrays and launches.
+
+Elements follow a space-filling curve in coloured chunks, so that threads never add to one point
+concurrently. A machine that adds atomically takes all elements of a family in one launch. One that
+does not takes whole chunks of consecutive elements to a thread, colour after colour; for
+deterministic assembly, single elements by colour.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.plan import Array, ColourBoundaries, Launch
+from craton.core.plan import LANES, Array, ColourBoundaries, Launch
 from craton.methods.spectral_element.equations import absorbing_layer, material, operators
 from craton.methods.spectral_element.mesh import mesh_terms
-from craton.methods.spectral_element.mesh.assembly import Order, order_elements
 from craton.model.media import cells
+from craton.model.mesh import ordering
 
 SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 # of a medium's elements: a smaller kind joins the more general one, because a launch costs more
@@ -128,6 +133,84 @@ def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=F
     return Family(name, kind, elements, fluid, outer)
 
 
+# --- order in memory ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Order:
+    """Order in memory of the elements of a family.
+
+    Parameters
+    ----------
+    elements : (n,) int array
+        Element at each place; -1 for padding.
+    colours : ColourBoundaries
+    by_colour : (n,) int32 array or None
+        Places of single elements, colour after colour.
+    """
+
+    elements: np.ndarray
+    colours: ColourBoundaries
+    by_colour: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.elements)
+
+    def arrange(self, values, padding=None):
+        """Return values of all elements, (ne, ...), in this order; padding gets `padding`, or if
+        None the first element's values.
+        """
+        out = values[np.maximum(self.elements, 0)]
+        if padding is not None:
+            out[self.elements < 0] = padding
+        return out
+
+
+def order_elements(which, corners, coloured=False):
+    """Return the `Order` of elements.
+
+    Chunks of one colour follow one another; the last chunk, which may be shorter, ends its colour
+    and is filled up to whole lanes.
+
+    Parameters
+    ----------
+    which : (n,) int array
+        Numbers of the elements, neighbours near each other.
+    corners : (n, 8) int array
+        Their corner nodes.
+    coloured : bool
+        Colour single elements, too, for deterministic assembly.
+    """
+    cut = ordering.chunks(corners, operators.CHUNK)
+    colours, lengths = ordering.colour(cut), np.diff(cut.offsets)
+    sequence = np.lexsort((-lengths, colours))
+    padding = -lengths[sequence] % LANES
+    full = lengths[sequence] + padding
+    within = np.arange(full.sum()) - np.repeat(np.cumsum(full) - full, full)
+    starts, filled = (np.repeat(a[sequence], full) for a in (cut.offsets[:-1], lengths))
+    place = np.where(within < filled, starts + within, -1)
+    ends = np.cumsum(full)
+    runs = (0, *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist())
+    elements = np.where(place >= 0, which[np.maximum(place, 0)], -1)
+    if not coloured:
+        return Order(elements, ColourBoundaries(runs))
+    by_colour, limits = colour_elements(place, corners)
+    return Order(elements, ColourBoundaries(runs, limits), by_colour)
+
+
+def colour_elements(place, corners):
+    """Return places sorted by the colour of their elements, and the limits of colours; padding,
+    which adds nothing, comes last.
+    """
+    colours = ordering.colour(ordering.chunks(corners, 1))
+    of_place = np.where(place >= 0, colours[np.maximum(place, 0)], colours.max(initial=0))
+    by_colour = np.argsort(of_place, kind="stable").astype(np.int32)
+    return by_colour, tuple(np.searchsorted(of_place[by_colour], np.arange(colours.max(initial=0) + 2)).tolist())
+
+
+# --- arrays and launches --------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class ArrangedFamily:
     """A family whose elements are in their order in memory.
@@ -135,7 +218,7 @@ class ArrangedFamily:
     Parameters
     ----------
     family : Family
-    order : assembly.Order
+    order : Order
     arrays : dict of str to Array
         All but memory variables.
     """
@@ -263,7 +346,7 @@ def geometry(d, family, order):
 
     def fill(part):
         shapes = d.shapes(elements[part])
-        out[part] = mesh_terms.corners(shapes)[0] if straight else shapes
+        out[part] = mesh_terms.corners(shapes) if straight else shapes
 
     cells.in_parallel(fill, mesh_terms.batches(len(order), GEOMETRY_BATCH))
     return out

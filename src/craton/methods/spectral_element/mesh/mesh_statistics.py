@@ -1,5 +1,5 @@
 """One pass over all elements before the time step is known: shapes, material, masses, and the
-extremes that later builders need.
+extremes that later builders need; how well a mesh suits its model, for `craton plan`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -10,14 +10,57 @@ import numpy as np
 
 from craton.errors import ScenarioError
 from craton.methods.spectral_element.equations.material import inertia
-from craton.methods.spectral_element.mesh import batched, mesh_terms
-from craton.methods.spectral_element.mesh.quality import Quality, corner_quality, named_quality
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.mesh_terms import compiled
 from craton.model.media import cells, checks, sampling
 from craton.model.mesh.shape import product
 
 # relative: differences between the nodes of an element below are rounding of positions
 UNIFORM = 1e-6
-CENTRE_BATCH = 1 << 14  # elements per batch where only their centres are sampled
+MIDWAY = 1e-7  # of an element's size, by which nodes of a straight one are off the middle at most
+RECTANGULAR = 1e-6  # of the shortest edge, by which nodes of a box are off their places at most
+# GLL points per wavelength below which a warning is due, by degree
+FEWEST = {2: 9.0, 3: 6.0, 4: 4.5, 5: 4.2, 6: 4.0, 7: 3.7, 8: 3.5}
+TABLES = ("edges", "straight", "varying", "fastest")  # of a `MeshStatistics`, one row an element
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Quality of each element, (ne,) arrays.
+
+    Parameters
+    ----------
+    shortest, longest : array
+        Edges, straight between corners, m.
+    slowest : array
+        Slowest wave, m/s.
+    jacobian : array
+        Least scaled Jacobian at the corners: 1 for a box, 0 for a folded corner.
+    skewness : array
+        Largest deviation of an angle between edges from the right angle, 0 to 1.
+    degree : int
+    """
+
+    shortest: np.ndarray
+    longest: np.ndarray
+    slowest: np.ndarray
+    jacobian: np.ndarray
+    skewness: np.ndarray
+    degree: int
+
+    @property
+    def aspect(self):
+        """Longest over shortest edge."""
+        return self.longest / self.shortest
+
+    def points(self, frequency):
+        """Return GLL points per wavelength of the slowest wave at a frequency, Hz, at their average
+        distance along the longest edge.
+        """
+        return self.slowest * self.degree / (frequency * self.longest)
+
+
+QUALITY = tuple(field.name for field in fields(Quality) if field.name != "degree")
 
 
 @dataclass(frozen=True)
@@ -69,13 +112,9 @@ class MeshStatistics:
         """Return the statistics of elements (an index or a slice) with the masses (solid, fluid) of
         their points; extremes stay, moduli are not kept.
         """
-        names = ("edges", "straight", "varying", "fastest")
-        tables = {name: getattr(self, name)[elements] for name in names}
+        tables = {name: getattr(self, name)[elements] for name in TABLES}
         tables["constant"] = {name: values[elements] for name, values in self.constant.items()}
-        quality = Quality(
-            **{f.name: getattr(self.quality, f.name)[elements] for f in fields(Quality) if f.name != "degree"},
-            degree=self.quality.degree,
-        )
+        quality = replace(self.quality, **{name: getattr(self.quality, name)[elements] for name in QUALITY})
         return replace(self, **tables, quality=quality, mass=tuple(masses), moduli=None)
 
     def select_leading(self, count, state):
@@ -86,36 +125,6 @@ class MeshStatistics:
         return replace(self.select(slice(count), masses), moduli=self.moduli)
 
 
-@dataclass(frozen=True)
-class BatchStatistics:
-    """The statistics of a batch of elements.
-
-    Parameters
-    ----------
-    elements : (n,) int array
-    tables, quality, constant : dict of str to (n, ...) array
-        Parts of a `MeshStatistics` by name.
-    mass : (n, n^3) array
-        Masses of the elements' nodes.
-    speeds, smallest : dict, float
-        See `MeshStatistics`.
-    losses : (float, bool)
-        Largest 1/Q; whether the bulk modulus relaxes.
-    problems : list of Problem
-        Impossible material.
-    """
-
-    elements: np.ndarray
-    tables: dict
-    quality: dict
-    constant: dict
-    mass: np.ndarray
-    speeds: dict
-    smallest: float
-    losses: tuple
-    problems: list
-
-
 def find_fluid_elements(mesh, sampler):
     """Return which elements are fluid, by the material at their centres: (ne,) bool."""
 
@@ -123,7 +132,8 @@ def find_fluid_elements(mesh, sampler):
         centres = mesh.nodes[mesh.elements[part]].mean(axis=1)
         return sampling.fluids(sampler.at(centres[:, :, None], centres, mesh.regions[part]))
 
-    return np.concatenate(list(cells.in_order(fluid_in_batch, mesh_terms.batches(mesh.size, CENTRE_BATCH))))
+    batches = mesh_terms.batches(mesh.size, mesh_terms.CENTRE_BATCH)
+    return np.concatenate(list(cells.in_order(fluid_in_batch, batches)))
 
 
 def scan_elements(geometry, sampler, moduli=None):
@@ -136,63 +146,41 @@ def scan_elements(geometry, sampler, moduli=None):
         Elements partly fluid, impossible values.
     """
     size, state = geometry.mesh.size, geometry.state
-    tables, quality, constant, mass, extremes = ({}, {}, {}, (np.zeros(state.solid), np.zeros(state.fluid)), [])
+    columns, mass, extremes = {}, (np.zeros(state.solid), np.zeros(state.fluid)), []
     for batches in cells.in_order(partial(scan_slice, geometry, sampler, moduli), mesh_terms.batches(size)):
-        for batch in batches:
-            if batch.problems:
-                raise ScenarioError(batch.problems)
-            for target, columns in ((tables, batch.tables), (quality, batch.quality), (constant, batch.constant)):
-                store_columns(target, columns, batch.elements, size)
-            add_mass(geometry, batch, mass)
-            extremes.append((batch.speeds, batch.smallest, batch.losses))
-    speeds, smallest, losses = zip(*extremes)
-    limits = {
-        name: (float(min(s[name][0] for s in speeds)), float(max(s[name][1] for s in speeds))) for name in speeds[0]
-    }
-    quality = Quality(**quality, degree=geometry.element.degree)
+        for elements, values, node_masses, batch_extremes in batches:
+            for name, column in values.items():
+                if name not in columns:
+                    columns[name] = np.empty((size, *column.shape[1:]), column.dtype)
+                columns[name][elements] = column
+            for fluid, total in enumerate(mass):
+                in_medium = geometry.fluid[elements] == bool(fluid)
+                if in_medium.any():
+                    add_at(total, geometry.points[elements[in_medium]], node_masses[in_medium])
+            extremes.append(batch_extremes)
+    speeds, smallest, losses, bulk_losses = zip(*extremes)
     return MeshStatistics(
-        **tables,
-        quality=quality,
-        constant=constant,
+        **{name: columns.pop(name) for name in TABLES},
+        quality=Quality(**{name: columns.pop(name) for name in QUALITY}, degree=geometry.element.degree),
+        constant=columns,
         mass=mass,
-        speeds=limits,
+        speeds={name: (min(s[name][0] for s in speeds), max(s[name][1] for s in speeds)) for name in speeds[0]},
         smallest=min(smallest),
-        loss=max(loss for loss, _ in losses),
-        bulk_loss=any(bulk for _, bulk in losses),
+        loss=max(losses),
+        bulk_loss=any(bulk_losses),
         moduli=moduli,
     )
 
 
-def store_columns(target, columns, elements, size):
-    """Store columns (n, ...) of elements in the arrays (size, ...) of the same names, which are
-    made when first needed.
-    """
-    for name, values in columns.items():
-        if name not in target:
-            target[name] = np.empty((size, *values.shape[1:]), values.dtype)
-        target[name][elements] = values
-
-
-def add_mass(geometry, batch, mass):
-    """Add the masses of a batch of elements to those of the points, (solid, fluid)."""
-    for fluid, total in enumerate(mass):
-        in_medium = geometry.fluid[batch.elements] == bool(fluid)
-        if in_medium.any():
-            points = geometry.points[batch.elements[in_medium]]
-            add_at(total, points, batch.mass if in_medium.all() else batch.mass[in_medium])
-
-
 def add_at(total, points, values):
     """Add values (n, nodes) to the total at their points (n, nodes), one after another."""
-    if (compiled := batched.compiled()) is not None:
-        compiled.add_at(total, points, values)
-    else:
-        np.add.at(total, points.ravel(), values.ravel())
+    points = np.ascontiguousarray(points, np.int32)
+    compiled("add_masses", *points.shape, points, np.ascontiguousarray(values), total)
 
 
 def scan_slice(geometry, sampler, moduli, part):
-    """Return the `BatchStatistics` of a slice of elements: one of those with uniform material, one
-    of the others.
+    """Return what `scan_batch` gives for a slice of elements: for those with uniform material, and
+    for the others.
     """
     elements = np.arange(part.start, part.stop)
     local, centres = geometry.shapes(elements), geometry.centres[elements]
@@ -207,41 +195,35 @@ def scan_slice(geometry, sampler, moduli, part):
 
 
 def scan_batch(geometry, sampler, moduli, elements, local, at_centres):
-    """Return the `BatchStatistics` of elements with nodes `local`, the material sampled at their
-    centres only, or at all nodes.
+    """Return of elements with nodes `local`, the material sampled at their centres only or at all nodes: their
+    numbers, columns of `MeshStatistics` and `Quality` by name, masses of their nodes (n, n^3), and extremes: speeds,
+    smallest volume, largest 1/Q, whether the bulk modulus relaxes.
+
+    Raises
+    ------
+    ScenarioError
+        Elements partly fluid, impossible values.
     """
-    element, centres, regions = (geometry.element, geometry.centres[elements], geometry.mesh.regions[elements])
+    element, centres, fluid = geometry.element, geometry.centres[elements], geometry.fluid[elements]
     places = centres[:, :, None] if at_centres else mesh_terms.coordinates(element, local) + centres[:, :, None]
-    samples = sampler.at(places, centres, regions)
+    samples = sampler.at(places, centres, geometry.mesh.regions[elements])
     problems = impossible(samples, centres, elements)
-    slowest, shape = slowest_in(samples), shape_statistics(local)
+    if problems:
+        raise ScenarioError(problems)
+    edges, straight, quality, smallest = shape_statistics(local)
     limits, constant, varying = material_of(samples)
+    slowest = slowest_in(samples)
     speeds = {name: limits[name] for name in ("vp", "vs", "rho")} | {"slowest": (slowest, slowest)}
-    inert = inertia_by_medium(samples, geometry.fluid[elements])
     if moduli is not None and not at_centres:
-        keep_varying(moduli, samples, elements, varying & ~geometry.fluid[elements])
-    return BatchStatistics(
-        elements=elements,
-        tables={"edges": shape.edges, "straight": shape.straight, "varying": varying, "fastest": limits["vp"][1]},
-        quality=shape.quality | {"slowest": slowest},
-        constant=constant,
-        mass=masses(volumes(element, local, shape.edges), inert, element.volume_weights),
-        speeds={name: (low.min(), high.max()) for name, (low, high) in speeds.items()},
-        smallest=shape.smallest,
-        losses=(sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any()))
-        if sampler.lossy
-        else (0.0, False),
-        problems=problems,
-    )
-
-
-def keep_varying(moduli, samples, elements, chosen):
-    """Store the moduli of the chosen ones, (n,) bool, of elements (n,) in a
-    `material.SampledModuli`.
-    """
-    if not chosen.all():
-        samples = {name: values[chosen] for name, values in samples.items()}
-    moduli.store(samples, elements[chosen])
+        chosen = varying & ~fluid
+        moduli.store({name: values[chosen] for name, values in samples.items()}, elements[chosen])
+    tables = {"edges": edges, "straight": straight, "varying": varying, "fastest": limits["vp"][1]}
+    mass = masses(volumes(element, local, edges), inertia_by_medium(samples, fluid), element.volume_weights)
+    loss, bulk_loss = 0.0, False
+    if sampler.lossy:
+        loss, bulk_loss = sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any())
+    ranges = {name: (float(low.min()), float(high.max())) for name, (low, high) in speeds.items()}
+    return elements, tables | quality | {"slowest": slowest} | constant, mass, (ranges, smallest, loss, bulk_loss)
 
 
 def inertia_by_medium(samples, fluid):
@@ -251,84 +233,60 @@ def inertia_by_medium(samples, fluid):
     return np.where(fluid[:, None], inertia(samples, True), inertia(samples, False))
 
 
-@dataclass(frozen=True)
-class ShapeStatistics:
-    """Shapes of a batch of elements.
-
-    Parameters
-    ----------
-    edges, straight
-        See `MeshStatistics`.
-    quality : dict of str to (n,) array
-        As of `corner_quality`.
-    smallest : float
-        Volume of the smallest box around an element, m3.
-    """
-
-    edges: np.ndarray
-    straight: np.ndarray
-    quality: dict
-    smallest: float
-
-
 def shape_statistics(local):
-    """Return the `ShapeStatistics` of elements with nodes `local`, (n, 3, 27)."""
-    if (compiled := batched.compiled()) is not None:
-        edges, straight, quality, boxes = compiled.shape_statistics(local, mesh_terms.RECTANGULAR, mesh_terms.MIDWAY)
-        return ShapeStatistics(edges, straight, named_quality(*quality), float(boxes.min()))
-    (corners, straight), extents = mesh_terms.corners(local), local.max(axis=2) - local.min(axis=2)
-    smallest = float(np.prod(extents, axis=1).min())
-    return ShapeStatistics(mesh_terms.boxes(local), straight, corner_quality(corners), smallest)
+    """Return of elements with nodes `local`, (n, 3, 27): edges (n, 3) of boxes, nan for others; straight ones (n,)
+    bool; shortest, longest, jacobian and skewness of a `Quality` by name; volume of the smallest box around one, m3.
+    """
+    count = len(local)
+    edges, straight = np.empty((count, 3)), np.empty(count, bool)
+    shapes, boxes = np.empty((4, count)), np.empty(count)
+    compiled("shape_statistics", count, local, RECTANGULAR, MIDWAY, edges, straight, shapes, boxes)
+    shortest, longest, jacobian, sine = shapes
+    skewness = np.arcsin(np.minimum(sine, 1)) / (np.pi / 2)  # sine: of what an angle lacks of a right one, the largest
+    quality = {"shortest": shortest, "longest": longest, "jacobian": jacobian, "skewness": skewness}
+    return edges, straight, quality, float(boxes.min())
 
 
 def impossible(samples, centres, elements):
     """Return the problems of the material of elements, see `sampling.element_problems`."""
-    if (compiled := batched.compiled()) is not None and samples["vp"].size:
-        speeds = (checks.SLOWEST, checks.FASTEST, checks.LIGHTEST, checks.HEAVIEST, checks.LIMIT)
-        if not compiled.unsound(*(samples[name] for name in ("vp", "vs", "rho")), speeds):
-            return []
+    values = [np.ascontiguousarray(samples[name]) for name in ("vp", "vs", "rho")]
+    limits = (checks.SLOWEST, checks.FASTEST, checks.LIGHTEST, checks.HEAVIEST, checks.LIMIT)
+    if values[0].size and not compiled("unsound", *values[0].shape, *values, *map(float, limits)):
+        return []
     return sampling.element_problems(samples, centres, numbers=elements)
 
 
 def slowest_in(samples):
     """Return the slowest wave in each element, m/s, see `sampling.slowest_in`."""
-    if (compiled := batched.compiled()) is not None and "stiffness" not in samples:
-        return compiled.slowest(samples["vp"], samples["vs"])
-    return sampling.slowest_in(samples)
+    if "stiffness" in samples:
+        return sampling.slowest_in(samples)
+    vp, vs = np.ascontiguousarray(samples["vp"]), np.ascontiguousarray(samples["vs"])
+    out = np.empty(len(vp))
+    compiled("slowest", *vp.shape, vp, vs, out)
+    return out
 
 
 def material_of(samples):
     """Return of values (n, ..., nodes) by name: the (least, largest) of each element, (n, ...), its
     mean, (n, ...), and the elements in which any of them differs between nodes, (n,) bool.
     """
-    if (compiled := batched.compiled()) is not None:
-        limits, constant, varying = {}, {}, np.zeros(len(samples["vp"]), bool)
-        for name, values in samples.items():
-            *limits[name], constant[name] = compiled.extremes(values, UNIFORM, varying)
-        return limits, constant, varying
-    limits = {name: (values.min(axis=-1), values.max(axis=-1)) for name, values in samples.items()}
-    constant = {name: values.mean(axis=-1) for name, values in samples.items()}
-    return limits, constant, varying_elements(limits)
+    limits, constant, varying = {}, {}, np.zeros(len(samples["vp"]), bool)
+    for name, values in samples.items():
+        values = np.ascontiguousarray(values, float)
+        low, high, mean = (np.empty(values.shape[:-1]) for _ in range(3))
+        sizes = len(values), int(np.prod(values.shape[1:-1])), values.shape[-1]
+        compiled("extremes", *sizes, UNIFORM, values, low, high, mean, varying)
+        limits[name], constant[name] = (low, high), mean
+    return limits, constant, varying
 
 
 def masses(volume, inert, weights):
     """Return volume (n, nodes or 1) times inertia (n, nodes or 1) times weights (nodes,)."""
-    if (compiled := batched.compiled()) is not None:
-        return compiled.masses(volume, inert, weights)
-    return volume * inert * weights
-
-
-def varying_elements(limits):
-    """Return the elements whose values differ between nodes, (n,) bool, from the (least, largest)
-    of each quantity.
-    """
-
-    def differ(low, high):
-        low, high = (values.reshape(len(values), -1) for values in (low, high))
-        scale = np.maximum(np.abs(low), np.abs(high)).max(axis=1)
-        return (high - low > UNIFORM * scale[:, None]).any(axis=1)
-
-    return np.any([differ(low, high) for low, high in limits.values()], axis=0)
+    out = np.empty((len(volume), len(weights)))
+    volume, inert = np.ascontiguousarray(volume), np.ascontiguousarray(inert)
+    steps = int(volume.shape[1] > 1), int(inert.shape[1] > 1)
+    compiled("weigh", *out.shape, volume, steps[0], inert, steps[1], weights, out)
+    return out
 
 
 def volumes(element, local, edges):
@@ -343,3 +301,75 @@ def volumes(element, local, edges):
         determinants = np.repeat(determinants, element.size, axis=1)
         determinants[bent] = mesh_terms.determinants(element, local[bent])
     return determinants
+
+
+# --- quality --------------------------------------------------------------------------------------
+
+
+def quality_report(quality, mesh, f95=None, stable=None):
+    """Return rows (label, text) for `craton plan`: the worst elements with their numbers and
+    places.
+
+    Parameters
+    ----------
+    quality : Quality
+    mesh : HexMesh
+    f95 : float, optional
+        Frequency below which 95 % of the sources' spectra lie, Hz.
+    stable : Stable, optional
+    """
+    rows = []
+    if f95:
+        points = quality.points(f95)
+        worst = int(np.argmin(points))
+        judged = "ok" if points[worst] >= FEWEST[quality.degree] else "TOO FEW"
+        rows.append(
+            (
+                "points per wavelength",
+                f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {describe(mesh, worst)}: edge "
+                f"{quality.longest[worst]:,.4g} m, {quality.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}",
+            )
+        )
+    rows += [
+        _worst(mesh, "aspect ratio", quality.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
+        _worst(mesh, "skewness", quality.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
+        _worst(mesh, "scaled Jacobian", quality.jacobian, np.argmin, "{:.2f}", " (1: a box)"),
+    ]
+    if stable is not None:
+        rows.append(
+            (
+                "time step",
+                f"limited by {describe(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m; "
+                f"Courant number {stable.courant:.2f} there at the limit",
+            )
+        )
+    return rows
+
+
+def _worst(mesh, label, values, which, form, meaning):
+    worst = int(which(values))
+    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[worst])), 1.0)
+    return label, form.format(values[worst]) + meaning + (
+        ", everywhere" if everywhere else f" at worst, in {describe(mesh, worst)}"
+    )
+
+
+def describe(mesh, element):
+    """Describe an element by its number and the position of its centre."""
+    nodes = mesh.nodes[mesh.corners[element]].mean(axis=0)
+    return f"element {element} at ({', '.join(f'{v:,.10g}' for v in np.round(nodes, 3) + 0.0)}) m"
+
+
+def quality_warnings(quality, mesh, f95):
+    """Warn where elements do not resolve the sources' frequencies: list of str."""
+    points = quality.points(f95) if f95 else np.array([np.inf])
+    worst, fewest = int(np.argmin(points)), FEWEST[quality.degree]
+    few = int((points < fewest).sum())
+    if not few:
+        return []
+    edge = quality.slowest[worst] * quality.degree / f95 / fewest
+    return [
+        f"mesh under-resolved: {points[worst]:.1f} GLL points per minimum wavelength at f95 = {f95:.4g} Hz ({fewest:g} required for "
+        f"degree {quality.degree}) in {few:,} of {mesh.size:,} elements; the worst is {describe(mesh, worst)}, slowest wave "
+        f"{quality.slowest[worst]:,.0f} m/s: use edges of at most {edge:.4g} m there, or a source with lower frequencies"
+    ]

@@ -7,10 +7,11 @@ at the a-th, b-th, c-th of the positions -1, 0, 1 along xi, eta, zeta. Arrays ov
 """
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from craton.methods.spectral_element.mesh import batched
+from craton.host.compile import helper
 from craton.methods.spectral_element.mesh.element import Element, lagrange, lagrange_slopes
 from craton.model.media.cells import in_parallel
 from craton.model.mesh.shape import product
@@ -18,10 +19,14 @@ from craton.model.mesh.shape import product
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 MIDDLES = np.kron(HALVES, np.kron(HALVES, HALVES))  # (8, 27): nodes in the middle between corners
-MIDWAY = 1e-7  # of an element's size, by which nodes of a straight one are off the middle at most
-RECTANGULAR = 1e-6  # of the shortest edge, by which nodes of a box are off their places at most
 CENTRE_BATCH = 1 << 14  # elements per batch when only centroids are needed
 BATCH = 256  # elements per batch: their temporaries stay in the cache
+SCAN = Path(__file__).parent / "scan.cpp"
+
+
+def compiled(name, *arguments):
+    """Call a function of scan.cpp, which takes a batch of elements, with contiguous arrays and numbers."""
+    return helper(SCAN).call(name, *arguments)
 
 
 def batches(count, size=BATCH):
@@ -47,13 +52,9 @@ def relative(nodes):
     return np.ascontiguousarray((nodes - centres[:, None]).transpose(0, 2, 1)), centres
 
 
-def corners(local, tolerance=MIDWAY):
-    """Return corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie midway
-    between them, to `tolerance` of the size.
-    """
-    eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(-1, 3, 8)
-    away = np.abs(local - eight @ MIDDLES).max((1, 2))
-    return eight, away <= tolerance * np.ptp(eight, axis=2).min(1)
+def corners(local):
+    """Return the corners (ne, 3, 8) of elements."""
+    return np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(-1, 3, 8)
 
 
 @lru_cache
@@ -106,17 +107,10 @@ def cofactors(jacobian):
 
 def determinants(element, local):
     """Return det J at the points, (ne, n^3)."""
-    if (compiled := batched.compiled()) is not None:
-        return compiled.determinants(jacobian_rows(element, local), len(local))
-    j = jacobian(element, local)
-    total, part, other = (np.zeros(j.shape[::3]) for _ in range(3))
-    for r in range(3):  # a scalar triple product, term by term in the same memory
-        a, b = (r + 1) % 3, (r + 2) % 3
-        np.multiply(j[:, 1, a], j[:, 2, b], out=part)
-        part -= np.multiply(j[:, 1, b], j[:, 2, a], out=other)
-        part *= j[:, 0, r]
-        total += part
-    return total
+    slopes = jacobian_rows(element, local)
+    out = np.empty((len(local), slopes.shape[1] // 3))
+    compiled("determinants", *out.shape, slopes, out)
+    return out
 
 
 def metric(element, local):
@@ -125,25 +119,6 @@ def metric(element, local):
     """
     a, det = cofactors(jacobian(element, local))
     return np.concatenate([(a / det[:, None, None]).reshape(len(local), 9, -1), det[:, None]], 1)
-
-
-def boxes(local, tolerance=RECTANGULAR):
-    """Return edge lengths (ne, 3) of elements that are boxes along the axes, nan for others;
-    `tolerance` relative to the shortest edge.
-    """
-    cube = local.reshape(len(local), 3, 3, 3, 3)  # [e][x y z][c][b][a]
-    edges = np.stack(
-        [
-            cube[:, 0, 1, 1, 2] - cube[:, 0, 1, 1, 0],
-            cube[:, 1, 1, 2, 1] - cube[:, 1, 1, 0, 1],
-            cube[:, 2, 2, 1, 1] - cube[:, 2, 0, 1, 1],
-        ],
-        1,
-    )
-    c, b, a = np.meshgrid(NODES, NODES, NODES, indexing="ij")
-    ideal = np.stack([a, b, c])[None] * (edges / 2)[:, :, None, None, None]
-    off = np.abs(cube - ideal).max((1, 2, 3, 4)) > tolerance * np.abs(edges).min(1)
-    return np.where((off | (edges <= 0).any(1))[:, None], np.nan, edges)
 
 
 def area_vectors(element, local, faces):

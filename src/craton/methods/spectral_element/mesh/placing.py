@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from craton.model.globe import earth_chunk
-from craton.model.globe.chunk_sampler import ChunkSampler
 from craton.model.ground import terrain
 from craton.model.mesh import locate
 from craton.model.mesh.hexmesh import named_by_place
@@ -118,7 +117,7 @@ class Places:
             return located
         if self.globe is not None:
             in_chunk = outside[self._is_just_outside(located.some(outside), xyz[outside])]
-            return _replace_rows(located, in_chunk, replace(located.some(in_chunk), element=located.nearest[in_chunk]))
+            return located.replaced(in_chunk, replace(located.some(in_chunk), element=located.nearest[in_chunk]))
         x, y, z = xyz[outside].T
         top = self.top.surface(x, y)
         highest = self.top.top(x, y)
@@ -131,7 +130,7 @@ class Places:
         projected = xyz[just_above].copy()
         projected[:, 2] = self.top.surface(projected[:, 0], projected[:, 1])
         relocated = self.find_elements(self.every, projected, True)
-        return _replace_rows(located, just_above, relocated)
+        return located.replaced(just_above, relocated)
 
     def _is_just_outside(self, located, xyz):
         """Return which positions outside the mesh are in the chunk, right above or below the
@@ -155,15 +154,7 @@ class Places:
             locate.Locator(self.mesh, self.fluid == prefer_fluid), xyz[doubtful_rows], nearest
         )
         hit = relocated.element >= 0
-        return _replace_rows(located, doubtful_rows[hit], relocated.some(hit))
-
-
-def _replace_rows(located, which, others):
-    """Replace rows of a `Located` by those of another."""
-    parts = {name: getattr(located, name).copy() for name in ("element", "local", "nearest", "distance")}
-    for name, values in parts.items():
-        values[which] = getattr(others, name)
-    return replace(located, **parts)
+        return located.replaced(doubtful_rows[hit], relocated.some(hit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +238,7 @@ def medium(prepared, xyz):
     `prepared` is a `Prepared`; a chunk's medium is known without elements.
     """
     xyz, mesh = np.asarray(xyz, float).reshape(-1, 3), prepared.mesh
-    if isinstance(prepared.sampler, ChunkSampler):
+    if isinstance(prepared.sampler, earth_chunk.ChunkSampler):
         samples = prepared.sampler.at(xyz[:, :, None])
     else:
         nearest = locate.Locator(mesh).find(xyz).nearest

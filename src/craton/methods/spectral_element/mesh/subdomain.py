@@ -1,11 +1,11 @@
-"""Subdomain of a rank: owned elements, shared GLL points, one ring of ghost elements.
+"""The elements of a rank: their geometry and GLL points, points shared with other ranks, one ring of ghost elements.
 
 A rank knows corner nodes of the whole mesh, or, of a chunk of the Earth in slices, only those
 around its own elements. Everything that counts GLL points is made for the owned elements and the
 ghost elements around them, because the mass of a point is the sum over all elements that hold it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,74 @@ import numpy as np
 from craton.core import elements
 from craton.methods.spectral_element.equations.state import State
 from craton.methods.spectral_element.mesh import mesh_terms
-from craton.methods.spectral_element.mesh.geometry import ElementGeometry
+from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.waves.exchange import Sharing, SingleRank
 from craton.model.mesh import numbering
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ElementGeometry:
+    """Elements, their GLL points and where the fields of these points lie in memory.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+        27 nodes per element; elements follow a space-filling curve.
+    element : Element
+    fluid : (ne,) bool array
+        Fluid elements.
+    points : (ne, n^3) int32 array
+        Numbers of the GLL points, counted separately in the solid and in the fluid.
+    state : State
+        Layout of the fields in memory.
+    centres : (ne, 3) array
+        Means of the 27 nodes of each element, m.
+    """
+
+    mesh: Any
+    element: Element
+    fluid: np.ndarray
+    points: np.ndarray
+    state: State
+    centres: np.ndarray
+
+    @property
+    def geometry(self):
+        """The elements and points alone, without the fields of a subclass."""
+        return ElementGeometry(**{field.name: getattr(self, field.name) for field in fields(ElementGeometry)})
+
+    def owned_by(self, subdomain):
+        """Return the owned elements of a `Subdomain`, which come first here, without its ghost
+        elements; nothing is copied.
+        """
+        count = subdomain.mesh.size
+        return ElementGeometry(
+            mesh=subdomain.mesh,
+            element=self.element,
+            fluid=self.fluid[:count],
+            points=subdomain.points,
+            state=subdomain.state,
+            centres=self.centres[:count],
+        )
+
+    def offset(self, field):
+        """Return the first element of a field in its block of the state."""
+        return self.state.offset(field)
+
+    def shapes(self, elements):
+        """Return the 27 nodes of elements relative to their centres: (n, 3, 27), m, float64."""
+        rows, centres = self.mesh.elements[elements], self.centres[elements]
+        local = np.empty((len(rows), 3, 27))
+        mesh_terms.compiled("shapes", len(rows), rows, self.mesh.nodes, centres, local)
+        return local
+
+    def coordinates(self, elements, nodes=slice(None)):
+        """Return positions of GLL nodes of elements: (n, 3, nodes), m."""
+        return mesh_terms.coordinates(self.element, self.shapes(elements), nodes) + self.centres[elements][:, :, None]
+
+    def jacobian(self, elements, nodes=slice(None)):
+        """Return d x_r / d xi_s at GLL nodes of elements: (n, 3, 3, nodes), m."""
+        return mesh_terms.jacobian(self.element, self.shapes(elements), nodes)
 
 
 @dataclass(frozen=True, eq=False)

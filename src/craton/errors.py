@@ -71,6 +71,11 @@ class ScenarioError(CratonError):
         self.problems = tuple(problems)
         super().__init__("\n".join(problem.text for problem in self.problems) if text is None else text)
 
+    @classmethod
+    def of(cls, key: str, message: str, remedy: str = "") -> Self:
+        """Return the error of one problem."""
+        return cls([Problem(key, message, remedy)])
+
 
 def refuse(key: str, message: str, remedy: str = "") -> NoReturn:
     """Raise the ScenarioError of one problem."""

@@ -126,7 +126,7 @@ def forward(
     from craton.methods.gravity.problem import problem
     from craton.model.prisms.labelled import arrays_of
     from craton.output.potential import labelled
-    from craton.survey.labelled import coordinates_of
+    from craton.survey.points import coordinates_of
 
     if points is None:
         raise ValueError("points are missing: (x, y, z), a grid of xarray or a DataFrame")
@@ -184,7 +184,7 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     from craton.methods.gravity.problem import checked, problem
     from craton.model.prisms.ensembles import have_volume
     from craton.model.prisms.labelled import arrays_of
-    from craton.survey.labelled import coordinates_of
+    from craton.survey.points import coordinates_of
 
     prisms, ones, *_ = checked(arrays_of(prisms, 1.0)[0], 1.0)
     points, _ = coordinates_of(points)

@@ -46,7 +46,6 @@ from craton.tables import document, problems
 from craton.tables.document import Reading, checked, dumps, format_problems
 from craton.tables.fields import Place, Position, Table, one_of
 from craton.tables.ground import GroundFile, GroundTable, Water
-from craton.tables.injection import InjectedPlaneWave, InjectedWavefield, Injection, Recording
 from craton.tables.medium import (
     Ak135,
     Attenuation,
@@ -89,12 +88,16 @@ from craton.tables.sources import (
     Fsp,
     Gaussian,
     GaussianDerivative,
+    InjectedPlaneWave,
+    InjectedWavefield,
+    Injection,
     Kuepper,
     Lowpass,
     MomentTensor,
     PlaneWave,
     PointForce,
     QuakeMl,
+    Recording,
     Ricker,
     Samples,
     SourceTable,

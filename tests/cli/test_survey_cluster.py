@@ -30,7 +30,7 @@ from craton.errors import ScenarioError
 from craton.output.store import read_run
 from craton.shots import runs
 from craton.shots import task as tasks
-from craton.shots.log import ShotLog, outcomes_in
+from craton.shots.task import ShotLog, outcomes_in
 from craton.versions import versions
 
 pytest.importorskip("distributed")
@@ -209,11 +209,11 @@ def test_tasks_that_kill_their_workers_or_lose_results(client):
     assert sorted([first, *ended]) == [(-n, n) for n in range(5, -1, -1)]
 
 
-def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
+def test_shot_that_has_finished_is_not_run_again(folder):
     ends = iter(({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1}))
-    monkeypatch.setattr(tasks.Task, "perform", lambda task, log: next(ends))
     Path("out/shots").mkdir(parents=True)
-    shot = tasks.Task("S.1", 0, "", "out/result.zarr", versions(*tasks.COMPARED), "this start")
+    here, work = versions(*tasks.COMPARED), lambda task, log: next(ends)
+    shot = tasks.Task("S.1", 0, "", "out/result.zarr", here, "this start", 1, work)
     first = tasks.run_shot(shot)
     assert tasks.run_shot(shot) == first and first["device"] == "here"
     assert tasks.run_shot(replace(shot, start="the next"))["state"] == "failed"

@@ -15,7 +15,7 @@ from craton.model.globe import earth_chunk, planet, prem, radial_files
 from craton.model.globe.chunk import chunk, sections
 from craton.model.mesh import hexmesh, numbering, ordering, shape
 from craton.model.mesh.doubling import Layer, Stack
-from craton.survey import globe, receivers, source_files
+from craton.survey import geography, receivers, source_files
 
 
 def plain(width=20, bottom=1500e3, elements=8, centre=CENTRE, **options):
@@ -293,7 +293,7 @@ STATIONS = "LPAZ GT -16.2879 -68.1307 4717.0 20.0\nSAML AM -8.9489 -63.1831 120.
 
 @pytest.fixture
 def there(monkeypatch):
-    around = globe.Globe(chunk(PREM, CENTRE, (20, 16), 1500e3, elements=(8, 8), growth=(), azimuth=15))
+    around = geography.Globe(chunk(PREM, CENTRE, (20, 16), 1500e3, elements=(8, 8), growth=(), azimuth=15))
     monkeypatch.setattr("craton.survey.geography.places", lambda domain, coordinates: around)
     return around
 
@@ -330,7 +330,7 @@ def test_records_get_the_axes_of_their_station(there):
     longitude, latitude, time = np.array([-70.0, -62.0]), np.array([-10.0, -18.0]), np.array([1.0, -2.0])
     xyz, axes = there.xyz(longitude, latitude), there.rotation(longitude, latitude)
     north, motion = axes[:, :, 1], axes[:, :, 2]
-    tensor = np.stack([north[:, a] * north[:, b] for a, b in globe.PAIRS], axis=1)
+    tensor = np.stack([north[:, a] * north[:, b] for a, b in geography.TENSOR_AXES], axis=1)
     coords = {"receiver": ["A", "B"], "component": list("ENZ"), "tensor": ["EE", "NN", "ZZ", "EN", "EZ", "NZ"]}
     coords |= {axis: ("receiver", xyz[:, n]) for n, axis in enumerate("xyz")} | {"time": [0.0, 1.0]}
     records = {
@@ -338,8 +338,8 @@ def test_records_get_the_axes_of_their_station(there):
         "strain": (("receiver", "tensor", "time"), tensor[:, :, None] * time),
         "pressure": (("receiver", "time"), np.ones((2, 2))),
     }
-    stations = globe.stations(there, xyz, there.xyz(-67.25, -13.82, 600e3))
-    local = globe.local(xarray.Dataset(records, coords), stations)
+    stations = geography.stations(there, xyz, there.xyz(-67.25, -13.82, 600e3))
+    local = geography.local(xarray.Dataset(records, coords), stations)
     assert np.allclose(local.velocity, np.array([0, 0, 1])[None, :, None] * time, atol=1e-14)
     assert np.allclose(local.strain.isel(time=0), [[0, 1, 0, 0, 0, 0]] * 2, atol=1e-14)
     assert local.velocity.attrs["units"] == "m/s" and (local.pressure == 1).all()

@@ -22,7 +22,7 @@ from craton.model.globe import earth_chunk
 from craton.model.mesh import numbering
 from craton.report.runs import Run
 from craton.scenario import dumps, loads, reads
-from craton.survey import globe, source_files, sources
+from craton.survey import geography, source_files, sources
 
 PLAIN = 'kind = "prem"'
 FLAT = (PLAIN, 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')
@@ -134,7 +134,8 @@ def test_plan_has_places_and_a_turned_mechanism():
     plan, focus = craton.plan(scenario), {"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3}
     assert plan.receivers.stations.attributes == pytest.approx(focus)
     assert np.allclose(plan.receivers.xyz[0], chunk.place(-65, -13))
-    (source,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))}))
+    domain = scenario.domain.on(geography.Globe(chunk))
+    (source,) = source_files.build_all(scenario.model_copy(update={"domain": domain}))
     assert np.allclose(source.xyz, chunk.place(-67.0, -13.5, 150e3))
     assert np.allclose(source.moment, axes @ m @ axes.T)
     # PREM's speeds hold at 1 s; at 100 s, where mechanisms are fitted, they are lower by ln(100) / (pi Q)

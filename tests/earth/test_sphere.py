@@ -138,7 +138,7 @@ def test_three_chunks_are_what_they_say():
     assert chunks.inside(0.99 * centroids[part.sections == part.sections.max()]).all()
     west = chunks.frame.degrees(mesh.nodes[mesh.elements[mesh.faces["west"][:, 0], 12]])[0]
     assert np.allclose(west[np.abs(west + 35) < 5], -35) and chunks.frame.degrees(centroids)[1].max() > 70
-    globe = placing.globe.Globe(chunks)
+    globe = placing.geography.Globe(chunks)
     assert "none of the 3 chunks" in globe.outside(chunks.place(-80, 0, 1e3))[0][1]
     assert globe.outside(chunks.place(100, 0, 1e3)) == []
 

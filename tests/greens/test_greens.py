@@ -18,10 +18,9 @@ import craton
 from craton import greens
 from craton.cli.app import main
 from craton.errors import ResourceError, ScenarioError
-from craton.greens.database import wavelet_of
-from craton.greens.mtuq import place_of
-from craton.greens.sources import moments_of, six_numbers
+from craton.greens.database import place_of, wavelet_of
 from craton.greens.store import prepare
+from craton.greens.synthesis import moments_of, six_numbers
 from craton.output.ground_motion import rotated
 from craton.survey import wavelets
 

@@ -16,7 +16,7 @@ from craton.backends import cpu
 from craton.cli.app import main
 from craton.errors import ResourceError
 from craton.greens import fields, store
-from craton.greens.sources import SlipRate
+from craton.greens.synthesis import SlipRate
 from craton.scenario import dumps
 from craton.survey.wavelets import LOWPASS_SPAN
 
@@ -32,15 +32,15 @@ def short():
 def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     """Forces that are there are kept as they are; half a file of a killed process is none."""
     whole = greens.build(short(), tmp_path / "whole", workers=1, progress=False)
-    performs = iter([store.GreensTask.perform])
+    works = iter([store.store_field])
 
-    def interrupted(self, log):
-        if (perform := next(performs, None)) is None:
+    def interrupted(*args, **how):
+        if (work := next(works, None)) is None:
             raise KeyboardInterrupt
-        return perform(self, log)
+        return work(*args, **how)
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(store.GreensTask, "perform", interrupted)
+        patched.setattr(store, "store_field", interrupted)
         greens.build(short(), tmp_path / "part", workers=1, progress=False)
     values = tmp_path / "part" / "result.zarr" / "values"
     written = os.stat(values / "0.0.0").st_mtime_ns

@@ -13,7 +13,7 @@ from kernelcase import launch, on_host
 
 from craton.errors import ScenarioError
 from craton.greens import fields
-from craton.greens.about import refuse_layout
+from craton.greens.database import refuse_layout
 from craton.methods import METHODS
 from craton.methods.spectral_element.sources import element_parts
 from craton.methods.spectral_element.space import ElementSpace
@@ -157,4 +157,4 @@ def test_parts_of_sources_that_are_not_stored_are_told_and_stores_of_another_lay
     _, element, *_ = element_parts(field.d, [source])[0]
     less = replace(field, elements=field.elements[field.elements != element])
     refused(ScenarioError, "outside of what is stored", less.rows, np.array([POSITIONS[0]]), SIX)
-    refused(ScenarioError, "earlier version", refuse_layout, {"resolution": 1.0}, field)
+    refused(ScenarioError, "another version", refuse_layout, {"resolution": 1.0}, field)

@@ -14,7 +14,7 @@ from craton import greens
 from craton.cli.app import main
 from craton.errors import ComputationError, ScenarioError
 from craton.greens import fields
-from craton.greens.store import GreensTask
+from craton.greens.store import write_field
 from craton.integrity import Damaged, sealed
 from craton.output.digests import digests_of
 from craton.output.store import FILES_OF_RUNS, read_run
@@ -151,7 +151,7 @@ def test_what_is_not_finite_is_neither_stored_nor_given(out, whole):
     store = greens.open(whole)._fields
     field = np.ones((store.places, 4))
     field[3, 2] = np.nan
-    refused(ComputationError, "not finite", GreensTask("A.E", 0, "", str(out / "result.zarr"), {}).write, field)
+    refused(ComputationError, "not finite", write_field, str(out / "result.zarr"), 0, field)
     blank = np.full((len(field), store.samples), np.inf)
     fields.write(out / "result.zarr" / "values", 0, [blank], np.ones(len(blank)), np.float32)
     write_attributes(out)

@@ -16,7 +16,7 @@ from craton.model.media import earth
 from craton.model.media.cells import Region
 from craton.scenario import dumps, loads
 from craton.survey.geography import Local
-from craton.tables.on_earth import Frame
+from craton.tables.ground import Frame
 from craton.tables.schema import BoxOfModel
 
 rasterio = pytest.importorskip("rasterio")

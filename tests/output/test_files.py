@@ -15,7 +15,7 @@ from craton.errors import ResourceError, ScenarioError
 from craton.io import cmtsolution, quakeml, ruptures, stations
 from craton.io.contents import moment_tensor
 from craton.scenario import dumps, loads
-from craton.survey import faults, fibres, geography, planes, problems, receivers, source_files, sources, warnings
+from craton.survey import geography, problems, receivers, source_arrays, source_files, sources, warnings
 
 FILES = DATA / "sources"
 SCENARIO = """
@@ -64,7 +64,7 @@ def check_problem(tables, key, *words, **options):
 
 
 def fault(path):
-    return faults.build(ruptures.read_srf(path), "f", geography.Metres(), medium)
+    return source_arrays.finite_fault(ruptures.read_srf(path), "f", geography.Metres(), medium)
 
 
 # --- the map ----------------------------------------------------------------------------------------------------------------------------
@@ -273,7 +273,8 @@ def test_whole_of_a_fault(tmp_path):
     assert list(file.vs) == pytest.approx([3000, np.nan], nan_ok=True)
     assert list(file.density) == pytest.approx([2500, np.nan], nan_ok=True)
     file.vs[:] = np.nan
-    refused(ValueError, "fluid", faults.build, file, "f", geography.Metres(), lambda xyz: medium(xyz, 1500, 0, 1000))
+    build, water = source_arrays.finite_fault, lambda xyz: medium(xyz, 1500, 0, 1000)
+    refused(ValueError, "fluid", build, file, "f", geography.Metres(), water)
 
 
 # --- what is wrong with files -----------------------------------------------------------------------------------------------------------
@@ -345,7 +346,7 @@ def test_file_is_read_again_when_it_changes(tmp_path):
 
 def test_fibre_channels():
     """100 m east, then 50 m up: every 10 m, gauge length 20 m."""
-    f = fibres.build([("F", [(0, 0, -50), (100, 0, -50), (100, 0, 0)], 10, 20)])
+    f = receivers.fibres_of([("F", [(0, 0, -50), (100, 0, -50), (100, 0, 0)], 10, 20)])
     assert list(f.distance) == [*range(10, 141, 10)] and len(f) == 14 and set(f.names) == {"F"}
     assert np.allclose(f.xyz[[0, 8, 9, 10]], [(10, 0, -50), (90, 0, -50), (100, 0, -50), (100, 0, -40)])
     assert list(f.terms(0)) == [((0, 0, -50), 0, -1 / 20), ((20, 0, -50), 0, 1 / 20)]
@@ -361,7 +362,7 @@ def test_plane_wave_directions():
     directions = (("P", 30, (0, 0, 1)), ("SV", 90, (1, 0, 0)), ("SH", 0, (1, 0, 0)), ("SV", 0, (0, 1, 0)))
     for wave, azimuth, expected in directions:
         entry = Spec(wave=wave, azimuth=azimuth, height=-2000, velocity=1.0, wavelet=wavelet)
-        plane = planes.build(entry, "p", scenario(geographic="").domain, medium)
+        plane = sources.plane_wave(entry, "p", scenario(geographic="").domain, medium)
         assert np.allclose(plane.direction, expected) and plane.speed == (5000 if wave == "P" else 2900)
 
 

@@ -15,7 +15,7 @@ from craton.methods.finite_difference import points as grid_points
 from craton.methods.finite_difference.space import GridSpace
 from craton.methods.waves import sources as slip_windows
 from craton.scenario import Scenario
-from craton.survey import faults, geography, leapfrog, source_files
+from craton.survey import geography, leapfrog, source_arrays, source_files
 from craton.survey import sources as survey_sources
 
 MEDIUM = {"kind": "homogeneous", "vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
@@ -135,7 +135,7 @@ def test_windows_are_short_and_equal_columns_of_the_whole_run(tmp_path):
     x, depth, onset = (rng.uniform(low, high, 20) for low, high in ((700, 2300), (0.3, 1.7), (0, 5)))
     table = rupture(tmp_path / "r.srf", [(a, 1500.0, b, 0, 90, c, 0) for a, b, c in zip(x, depth, onset)], SMOOTH)
     s = scenario([table], time={"duration": 20.0})
-    fault = faults.build(ruptures.read_srf(tmp_path / "r.srf"), "f", geography.Metres(), medium)
+    fault = source_arrays.finite_fault(ruptures.read_srf(tmp_path / "r.srf"), "f", geography.Metres(), medium)
     d = fd.discretise(s, fd.grid_of(s), [fault])
     band = GridSpace(d).carried
     begin, counts, values = slip_windows.fault_windows(d, fault, band)

@@ -18,7 +18,7 @@ import craton
 from craton import io
 from craton.driver import waves
 from craton.driver.observers import record as records
-from craton.greens.sources import parts_of
+from craton.greens.synthesis import parts_of
 from craton.io import limits, seismograms, stationxml
 from craton.io.contents import FileError
 from craton.io.stations import read_table
@@ -31,7 +31,7 @@ from craton.methods.waves import tables
 from craton.methods.waves.sources import sources as tables_of_sources
 from craton.model.media import readers
 from craton.scenario import loads
-from craton.survey import catalogues, source_files
+from craton.survey import source_arrays, source_files
 from craton.survey.channels import Channels
 from craton.survey.receivers import Receivers
 
@@ -257,7 +257,7 @@ def blocks_of(count):
 @pytest.fixture
 def any_count(monkeypatch):
     """Files of any length are catalogues where the test says so."""
-    return lambda as_arrays: monkeypatch.setattr(catalogues, "MANY", 0 if as_arrays else 10**9)
+    return lambda as_arrays: monkeypatch.setattr(source_arrays, "MANY", 0 if as_arrays else 10**9)
 
 
 RICKER = 'wavelet = { kind = "ricker", frequency = 2, delay = 0.6 }'

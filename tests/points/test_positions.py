@@ -23,8 +23,7 @@ from craton.report.runs import Run, recorded_source
 from craton.scenario import Scenario, dumps, loads
 from craton.survey import receivers, shots, source_files
 from craton.survey.checks import problems
-from craton.survey.geography import Local
-from craton.survey.globe import Globe
+from craton.survey.geography import Globe, Local
 
 LOCAL = Local(12.5, 47.25, 30.0)
 AT = {"longitude": 12.53, "latitude": 47.27}

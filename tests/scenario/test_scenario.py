@@ -13,7 +13,7 @@ from paths import ROOT
 from craton import Scenario, load
 from craton.errors import ScenarioError
 from craton.scenario import Gaussian, Position, dumps, format_problems, loads, reads, with_overrides
-from craton.tables.lines import line_map
+from craton.tables.document import line_map
 from craton.text import nearest
 from craton.units import DIMENSIONS, UnitError, si
 

@@ -88,7 +88,7 @@ def sources_of(files):
 def for_mtuq(store, files, folder, stations, sampling, force):
     """Write the Green's functions of the place of a file's source; see `query`."""
     from craton.greens import open as open_store
-    from craton.greens.mtuq import place_of, write_mtuq
+    from craton.greens.database import place_of
     from craton.io.libraries import has_obspy
 
     if any(folder.glob("*.sac")) and not force:
@@ -97,7 +97,7 @@ def for_mtuq(store, files, folder, stations, sampling, force):
         refuse("--mtuq", "ObsPy is not installed", "pip install obspy")
     database = open_store(store)
     at = place_of(database, sources_of(files))
-    write_mtuq(database, at, folder, sampling=sampling, stations=stations)
+    database.write_mtuq(at, folder, sampling=sampling, stations=stations)
 
 
 def seismograms(store, files, stations, sampling, quantities):

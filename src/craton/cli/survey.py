@@ -173,7 +173,7 @@ def status(out):
     """Print the state of a survey, its rate, the shots under way and those that failed."""
     from craton.output.shots import sound_outcomes
     from craton.output.store import read_run
-    from craton.shots.log import outcomes_in, running_in
+    from craton.shots.task import outcomes_in, running_in
 
     state = read_run(out)
     if not isinstance(state.get("survey"), str):
@@ -194,7 +194,7 @@ def lines(out, state, shots, under_way):
     shots : dict
         Outcome of each shot that ended, by name.
     under_way : list of tuple
-        Of `craton.shots.log.running_in`.
+        Of `craton.shots.task.running_in`.
     """
     failed = {name: shot for name, shot in shots.items() if shot["state"] != "finished"}
     total = state.get("total")

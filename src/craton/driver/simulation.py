@@ -14,7 +14,7 @@ from craton.errors import ScenarioError, refuse
 from craton.methods import METHODS
 from craton.methods.protocol import Reuse
 from craton.tables.fields import Table
-from craton.tables.objects import as_files
+from craton.tables.problems import as_files
 
 
 class MediumRuns:

@@ -2,29 +2,32 @@
 
 import json
 from dataclasses import replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from craton.backends.cpu import host_memory
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import CratonError, Problem, ResourceError, ScenarioError, refuse_all
-from craton.greens.about import About, refuse_layout, refuse_others
+from craton.errors import CratonError, ResourceError, ScenarioError, refuse_all
 from craton.greens.fields import Fields
-from craton.greens.sources import moments_of, six_numbers
-from craton.greens.synthesis import LOST, Synthesis, key_of
-from craton.integrity import Damaged
+from craton.greens.synthesis import LOST, Synthesis, key_of, moments_of, six_numbers
+from craton.integrity import Damaged, read_json
+from craton.io import seismograms
 from craton.methods import METHODS
 from craton.methods.waves.tables import stacked_rows
 from craton.output.arrays import open_group
 from craton.output.inputs import changed as changed_inputs
-from craton.output.inspection import named_damage
-from craton.output.store import RESULT, read_run
+from craton.output.inspection import inspect_run, named_damage
+from craton.output.store import FINISHED, KINDS, RESULT, kind_of, read_run, refuse_changed
 from craton.survey import wavelets
-from craton.survey.globe import in_corners
-from craton.tables.fields import spatial
+from craton.survey.geography import in_corners
+from craton.tables.fields import choice, spatial
+from craton.tables.sources import Wavelet
 
+WAVELET = TypeAdapter(Wavelet)  # what checks the table of a wavelet
 SHIFT = 0.1  # of the spacing: how far a source is moved to see how seismograms change
 FOURTH = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}  # shift: weight of a derivative
 VALUE_BYTES = 100  # of a sample, while seismograms are made (measured: 52 to 86)
@@ -32,6 +35,110 @@ TOGETHER = 64  # sources of a batch that are summed at a time
 # share of a source's sum, by magnitude, that need not be read: far below the errors of storage,
 # also where the sum is a hundredth of its parts, as a vertical couple below a free surface
 SPARED = {"float32": 1e-8, "int16": 1e-6}
+# MTUQ's couples, in up, south, east: our components and signs (Aki & Richards 2002, box 4.4)
+COUPLES = {
+    "Mrr": ("zz", 1.0),
+    "Mtt": ("yy", 1.0),
+    "Mpp": ("xx", 1.0),
+    "Mrt": ("yz", -1.0),
+    "Mrp": ("xz", 1.0),
+    "Mtp": ("xy", -1.0),
+}
+WAVES = [name for name, method in METHODS.items() if method.drive == "march"]
+
+
+class About(BaseModel):
+    """What a store says of itself; numbers are finite.
+
+    Parameters
+    ----------
+    method : str
+        ``"fd"`` or ``"sem"``.
+    field : dict
+        See `craton.methods.waves.greens.Volume`.
+    dt, start : float
+        Of the runs, s.
+    every : int
+        Steps from one stored sample to the next.
+    max_frequency : float
+        Hz.
+    duration : float
+        Of the scenario, s.
+    volume : (2, axes) list
+        Its corners, m.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False, strict=True)
+
+    method: choice(*WAVES)
+    field: dict
+    dt: Annotated[float, Field(gt=0)]
+    start: float
+    every: Annotated[int, Field(gt=0)]
+    max_frequency: Annotated[float, Field(gt=0)]
+    duration: float
+    volume: Annotated[
+        list[Annotated[list[float], Field(min_length=2, max_length=3)]], Field(min_length=2, max_length=2)
+    ]
+
+    @classmethod
+    def read(cls, path, attributes):
+        """Return what the attributes of a file say.
+
+        Raises
+        ------
+        Damaged
+            Some are missing, of another type or beyond limits.
+        ScenarioError
+            An earlier version began runs at the scenario's time.start.
+        """
+        try:
+            about = cls.model_validate(attributes)
+        except ValidationError as error:
+            wrong = ", ".join(dict.fromkeys(str(row["loc"][0]) for row in error.errors()))
+            raise Damaged(path, f"its {wrong} cannot be right") from error
+        begins = -wavelets.LOWPASS_SPAN / about.max_frequency
+        if about.start > begins + about.dt:
+            words = (
+                f"the runs of {path.parent.parent} begin at {about.start:.4g} s, their impulse at "
+                f"{begins:.4g} s: an earlier version of craton cut it off"
+            )
+            raise ScenarioError.of("greens", words, "build it anew")
+        return about
+
+
+def refuse_others(path):
+    """Refuse what is no store, one some of whose forces are not there, and metadata that are not as
+    they were written.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ScenarioError, Damaged
+    """
+    words, remedy = "", "give the folder of craton greens build"
+    if not (path / "run.json").exists():
+        words = f"{path} holds no Green's functions: it has no run.json"
+    elif read_json(path / "run.json") and kind_of(path) != "greens":
+        words = f"{path} holds no Green's functions but {KINDS.get(kind_of(path), 'other files')}"
+    elif (state := read_json(path / "run.json").get("state")) != FINISHED:
+        words = f"{path} is not complete: its state is {state}"
+        remedy = "run craton greens build again"
+    if words:
+        raise ScenarioError.of("greens", words, remedy)
+    inspect_run(path)
+    refuse_changed(path, RESULT, "scenario.toml")
+
+
+def refuse_layout(stored, volume):
+    """Refuse a store whose fields, of which it says `stored`, are laid out otherwise than those of a `Volume`."""
+    if stored.get("layout") != volume.about.get("layout"):
+        raise ScenarioError.of(
+            "greens", "the store was built by another version of craton", "run craton greens build again"
+        )
 
 
 def open(path, device="cpu", threads=None):
@@ -98,8 +205,7 @@ class Database:
         # a damaged store raises whatever its metadata make of it
         except Exception as error:
             words = f"{path} holds no Green's functions: {type(error).__name__}: {error}"
-            remedy = "give the folder of craton greens build"
-            raise ScenarioError([Problem("greens", words, remedy)]) from error
+            raise ScenarioError.of("greens", words, "give the folder of craton greens build") from error
         self._about = about = About.read(folder / ".zattrs", dict(group.attrs))
         names, components = (list(map(str, column)) for column in columns)
         self.stations = list(dict.fromkeys(names))
@@ -121,7 +227,7 @@ class Database:
     def _moment_field(self):
         """Return the `MomentField` that the scenario and its files give, which are compared with what they were."""
         for words in changed_inputs(self.path, read_run(self.path).get("inputs", ())):
-            raise ScenarioError([Problem("greens", words, "build the store anew")])
+            raise ScenarioError.of("greens", words, "build the store anew")
         about = self._about
         try:
             self._resolution = float(about.field["resolution"])
@@ -178,7 +284,7 @@ class Database:
         from craton.scenario import dumps
         from craton.survey import receivers
         from craton.survey.channels import channels as channels_of
-        from craton.survey.globe import local
+        from craton.survey.geography import local
         from craton.survey.receivers import located
 
         scenario, chosen = self._changed(source), self._chosen(stations)
@@ -239,7 +345,10 @@ class Database:
         xyz, six = np.atleast_2d(np.asarray(xyz, float)), six_numbers(moment)
         self._check(xyz, six)
         shape = (len(xyz), len(chosen), len(self.components), len(times))
-        out = np.empty(shape, np.float32) if out is None else checked_out(out, shape)
+        out = np.empty(shape, np.float32) if out is None else out
+        if tuple(out.shape) != shape:
+            words = f"out has the shape {tuple(out.shape)}, the seismograms {shape}"
+            raise ScenarioError.of("out", words, "give an array of that shape")
         machine, begin = self._fields.machine, 0
         transform = self._transform(history, times)
         for columns in self._fields.groups(self._columns(chosen)):
@@ -303,12 +412,48 @@ class Database:
         return self._labelled(labels, stacked_rows(parts), point.wavelet, stations, sampling, duration)
 
     def write_mtuq(self, at, path, wavelet=None, network="XX", sampling=None, stations=None):
-        """Write the Green's functions of a place as SAC files for MTUQ; see
-        `craton.greens.mtuq.write_mtuq`.
-        """
-        from craton.greens.mtuq import write_mtuq
+        """Write the Green's functions of a place into a folder for MTUQ's client SPECFEM3D_SAC:
+        NETWORK.STATION.LOCATION.{Z,R,T}.{Mrr, Mtt, ...}.sac, displacement in m for 1 N m.
 
-        return write_mtuq(self, at, path, wavelet, network, sampling, stations)
+        Parameters
+        ----------
+        at : sequence of float or dict
+            Place of the source, as in a scenario.
+        path : path-like
+            Folder; files of the same names are replaced.
+        wavelet : dict, optional
+            Moment rate; by default an impulse up to the store's highest frequency.
+        network : str
+            Of stations without one.
+        sampling : float, optional
+            s, see `seismograms`.
+        stations : list of str, optional
+            By default all.
+
+        Returns
+        -------
+        bool
+            False, with a warning in the log, where ObsPy is missing.
+
+        Raises
+        ------
+        ScenarioError
+            The place is outside of the volume; the store is one of the plane.
+        ResourceError
+            A file cannot be written.
+        """
+        from craton.output.ground_motion import rotated
+
+        if self.scenario.domain.planar:
+            words = "MTUQ's couples are those of space, and this is a store of the plane"
+            raise ScenarioError.of("greens", words, "build a store in space")
+        wavelet = wavelet or {"kind": "lowpass", "frequency": self.max_frequency}
+        written = True
+        for couple, (name, sign) in COUPLES.items():
+            source = {"kind": "moment_tensor", "at": at, "tensor": {name: sign}, "wavelet": wavelet}
+            dataset = self.seismograms([source], stations, sampling, None, ("displacement",))
+            written &= seismograms.write_sac(rotated(dataset), path, network, f"{{channel}}.{couple}")
+        return written
 
     # --- parts -------------------------------------------------------------------------------------
 
@@ -346,7 +491,7 @@ class Database:
 
         Returns
         -------
-        PointSource or craton.greens.sources.PointMoment
+        PointSource or craton.greens.synthesis.PointMoment
 
         Raises
         ------
@@ -356,7 +501,7 @@ class Database:
         sources = moments_of(self._changed(source), self._medium)
         if len(sources) > 1:
             words = f"a single place is needed, and there are {len(sources)} sources"
-            raise ScenarioError([Problem("source", words, "give them one after another")])
+            raise ScenarioError.of("source", words, "give them one after another")
         self._inside(np.array([sources[0].xyz], float))
         return sources[0]
 
@@ -429,12 +574,12 @@ class Database:
         unknown = [name for name in stations if name not in self.stations]
         if unknown:
             words = f'there is no station "{unknown[0]}"; there are {", ".join(self.stations[:8])}'
-            raise ScenarioError([Problem("stations", words, "choose some of these")])
+            raise ScenarioError.of("stations", words, "choose some of these")
         return [self.stations.index(name) for name in stations]
 
     def _inside(self, xyz):
         """Refuse positions outside of the volume."""
-        from craton.survey.refusals import outside
+        from craton.survey.places import outside
 
         axes = [0, 2] if self.volume.shape[1] == 2 else [0, 1, 2]
         low, high = self.volume
@@ -446,20 +591,20 @@ class Database:
                 f"a source at {tuple(at[beyond][0].round(3).tolist())} lies outside of the "
                 f"volume from {tuple(low.tolist())} to {tuple(high.tolist())}"
             )
-            raise ScenarioError([Problem("source", words, "build a store of a larger volume")])
+            raise ScenarioError.of("source", words, "build a store of a larger volume")
         wrong = outside(self.scenario_on_grid, xyz)
         if wrong:
-            raise ScenarioError([Problem("source", *wrong[1:])])
+            raise ScenarioError.of("source", *wrong[1:])
 
     def _check(self, xyz, six):
         """Refuse arrays of sources that do not fit together, or are no numbers."""
         if xyz.shape != (len(six), 3) or six.shape[1] != len(TENSOR):
             words = f"positions {xyz.shape} and moments {six.shape} do not fit together"
-            raise ScenarioError([Problem("source", words, "give arrays (n, 3) and (n, 6)")])
+            raise ScenarioError.of("source", words, "give arrays (n, 3) and (n, 6)")
         wrong = np.flatnonzero(~(np.isfinite(xyz).all(axis=1) & np.isfinite(six).all(axis=1)))
         if len(wrong):
             words = f"source {wrong[0]} (counted from 0) has a place or moment that is no number"
-            raise ScenarioError([Problem("source", words, "leave it out")])
+            raise ScenarioError.of("source", words, "leave it out")
         self._inside(xyz)
 
     def _times(self, sources, sampling, duration, values):
@@ -471,15 +616,14 @@ class Database:
         end = last if duration is None else duration
         if end > last * (1 + 1e-9):
             words = f"{end:g} s are more than the {last:.4g} s that are stored for this wavelet"
-            raise ScenarioError([Problem("duration", words, "build a longer store")])
+            raise ScenarioError.of("duration", words, "build a longer store")
         step, longest = sampling or self.synthesis.interval / 2, 0.5 / self.max_frequency
         if not 0 < step <= longest:
             words = f"{step:g} s is no sampling of waves up to {self.max_frequency:g} Hz"
-            raise ScenarioError([Problem("sampling", words, f"give at most {longest:.4g} s")])
+            raise ScenarioError.of("sampling", words, f"give at most {longest:.4g} s")
         begin, free = min(0.0, *(w.start for w in histories)), host_memory()[0]
         if end < step:
-            words = f"seismograms to {end:.4g} s hold no sample"
-            raise ScenarioError([Problem("duration", words, "give a longer one")])
+            raise ScenarioError.of("duration", f"seismograms to {end:.4g} s hold no sample", "give a longer one")
         needed = VALUE_BYTES * values * (end - begin) / step
         if needed > free:
             raise ResourceError(
@@ -516,11 +660,11 @@ def wavelet_of(table):
     OSError, ValueError
         The dict is no wavelet, its file cannot be read, or its samples make none.
     """
-    if isinstance(table, dict) and "file" in table:  # which may change
-        return wavelets.build(adapter().validate_python(table))
-    if isinstance(table, dict):
-        return wavelet_of_text(json.dumps(table, default=as_json))
-    return wavelets.build(table)
+    if not isinstance(table, dict):
+        return wavelets.build(table)
+    if "file" in table:  # which may change
+        return wavelets.build(WAVELET.validate_python(table))
+    return wavelet_of_text(json.dumps(table, default=as_json))
 
 
 def as_json(value):
@@ -531,22 +675,34 @@ def as_json(value):
 @lru_cache(maxsize=16)
 def wavelet_of_text(text):
     """Return the `Wavelet` of a table in JSON; queries that differ in their places have the same."""
-    return wavelets.build(adapter().validate_python(json.loads(text)))
+    return wavelets.build(WAVELET.validate_python(json.loads(text)))
 
 
-@cache
-def adapter():
-    """Return what checks the table of a wavelet."""
-    from pydantic import TypeAdapter
+def place_of(store, source=None):
+    """Return the place of a source as a scenario has it, for `write_mtuq`.
 
-    from craton.tables.sources import Wavelet
+    Parameters
+    ----------
+    store : Database
+    source : table, dict, object, or list of these, optional
+        As of `Database.seismograms`; one source.
 
-    return TypeAdapter(Wavelet)
+    Returns
+    -------
+    list of float or dict
+        x, y, z, m; in a chunk of the Earth longitude, latitude (degrees) and depth (m).
 
+    Raises
+    ------
+    ScenarioError
+        There are several, or the place is outside of the volume.
+    """
+    from craton.survey.geography import in_corners
 
-def checked_out(out, shape):
-    """Return the array that seismograms are written to; refused where it has another shape."""
-    if tuple(out.shape) != shape:
-        words = f"out has the shape {tuple(out.shape)}, the seismograms {shape}"
-        raise ScenarioError([Problem("out", words, "give an array of that shape")])
-    return out
+    xyz = np.array(store.single_source(source).xyz, float)
+    globe = getattr(store.scenario_on_grid.domain, "globe", None)
+    if globe is None:
+        return [float(v) for v in xyz]
+    longitude, latitude, height = in_corners(globe, xyz[None], store.volume[0])[0].tolist()
+    longitude = (longitude + 180) % 360 - 180
+    return {"longitude": longitude, "latitude": latitude, "depth": -height}

@@ -6,6 +6,7 @@ import hashlib
 import math
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from craton.methods import METHODS
 from craton.output.arrays import consolidate, create, open_group, write_dataset
 from craton.shots import Survey, run
 from craton.shots.survey import planned_of, scenario_of
-from craton.shots.task import KEPT, Task, forget
+from craton.shots.task import reused
 from craton.survey import leapfrog
 from craton.tables.fields import spatial
 from craton.text import megabytes
@@ -39,8 +40,6 @@ class GreensSurvey(Survey):
 
     Parameters
     ----------
-    settings : Greens
-        The table of the scenario.
     volume : craton.methods.waves.greens.Volume
         Where the fields are kept.
     stations : Receivers
@@ -48,17 +47,23 @@ class GreensSurvey(Survey):
         Name of each shot -> (number of the station, component).
     every : int
         Steps from one stored sample to the next.
-    scenario : Scenario
-        As it was given.
     """
 
     kind: ClassVar[str] = "greens"  # of craton.output.store.KINDS
-    settings: Any = None
     volume: Any = None
     stations: Any = None
     forces: Any = None
     every: int = 1
-    scenario: Any = None
+
+    @property
+    def scenario(self):
+        """The scenario, as it was given."""
+        return self.scenarios["scenario"]
+
+    @property
+    def settings(self):
+        """The table ``greens`` of the scenario."""
+        return self.scenario.greens
 
     @property
     def samples(self):
@@ -135,77 +140,46 @@ class GreensSurvey(Survey):
         create(group, "scale", shape[:2], (1, shape[1]), "float32", ["shot", "place"], fill_value=0)
         consolidate(path)
 
-    def task(self, number, zarr, versions, start, ranks):
-        """Return the task of a force; parameters as of `craton.shots.task.Task`."""
-        shot = self.shots[number]
+    @property
+    def work(self):
+        """What a worker does with a force: see `craton.shots.task.Task`."""
         corners = (tuple(self.settings.from_), tuple(self.settings.to))
-        text = self.texts[shot.name]
-        kept = {"corners": corners, "every": self.every, "samples": self.samples}
-        return GreensTask(shot.name, number, text, zarr, versions, start, ranks, **kept)
+        return partial(store_field, corners=corners, every=self.every, samples=self.samples)
 
 
-@dataclass(frozen=True)
-class GreensTask(Task):
-    """The field of one force.
+def store_field(task, log, corners, every, samples):
+    """Run the force of a task, and write its field in a volume between two corners, m: so many samples, each `every` steps."""
+    from craton.driver.simulation import MediumRuns
+    from craton.scenario import dumps, loads
 
-    Parameters
-    ----------
-    corners : tuple
-        Of the volume, m.
-    every : int
-        Steps from one stored sample to the next.
-    samples : int
-        That are stored.
-    """
+    scenario = loads(task.text)
 
-    corners: tuple = ()
-    every: int = 1
-    samples: int = 0
+    def runs_and_volume():
+        field, problems = METHODS[scenario.method].moment_field(scenario, *map(spatial, corners))
+        refuse_all(problems)
+        return MediumRuns(scenario), field.volume
 
-    def perform(self, log):
-        """Run the force, and write the field in the volume; return the task's state.
-
-        Parameters
-        ----------
-        log : ShotLog
-        """
-        from craton.driver.simulation import MediumRuns
-        from craton.scenario import dumps, loads
-
-        scenario = loads(self.text)
-        key = self.start, dumps(scenario.model_copy(update={"source": ()}))
-        # taken out while it is at work: another thread of this process makes its own
-        runs, field = KEPT.pop(key, (None, None))
-        if runs is None:
-            forget()
-            runs = MediumRuns(scenario)
-            low, high = map(spatial, self.corners)
-            field, problems = METHODS[scenario.method].moment_field(scenario, low, high)
-            refuse_all(problems)
-        pictures = Pictures(field.volume, self.every, self.samples)
+    key = task.start, dumps(scenario.model_copy(update={"source": ()}))
+    with reused(key, runs_and_volume) as (runs, volume):
+        pictures = Pictures(volume, every, samples)
         runs.compute(scenario, observers=[pictures])
-        self.write(pictures.finished())
-        KEPT[key] = runs, field
-        return {"state": "finished"}
+        write_field(task.zarr, task.number, pictures.finished())
+    return {"state": "finished"}
 
-    def write(self, field):
-        """Write the field by place, its scale first: a field that is there is complete.
 
-        Parameters
-        ----------
-        field : (places, samples) array
-        """
-        group = open_group(self.zarr, "r+")
-        largest = np.maximum(field.max(axis=1), -field.min(axis=1))
-        if not np.isfinite(largest).all():
-            raise ComputationError("the field in the volume is not finite")
-        group["scale"][self.number] = largest / FORCE / fields.LEVELS
-        dtype = group[fields.FOLDER].dtype
-        if dtype.kind == "i":
-            factor = fields.LEVELS / np.where(largest > 0, largest, 1)
-        else:
-            factor = np.full(len(largest), 1 / FORCE)
-        fields.write(Path(self.zarr) / fields.FOLDER, self.number, [field], factor, dtype)
+def write_field(zarr, number, field):
+    """Write the field of a force, (places, samples), its scale first: a field that is there is complete."""
+    group = open_group(zarr, "r+")
+    largest = np.maximum(field.max(axis=1), -field.min(axis=1))
+    if not np.isfinite(largest).all():
+        raise ComputationError("the field in the volume is not finite")
+    group["scale"][number] = largest / FORCE / fields.LEVELS
+    dtype = group[fields.FOLDER].dtype
+    if dtype.kind == "i":
+        factor = fields.LEVELS / np.where(largest > 0, largest, 1)
+    else:
+        factor = np.full(len(largest), 1 / FORCE)
+    fields.write(Path(zarr) / fields.FOLDER, number, [field], factor, dtype)
 
 
 class Pictures(Observer):
@@ -289,12 +263,11 @@ def prepare(scenario):
         raise ScenarioError([Problem("method", words, 'use method = "fd"')])
     settings = scenario.greens
     if settings is None:
-        remedy = "add [greens] with from, to and max_frequency"
-        raise ScenarioError([Problem("greens", "there is no table [greens]", remedy)])
+        raise ScenarioError.of("greens", "there is no table [greens]", "add [greens] with from, to and max_frequency")
     axes = 3 if getattr(scenario.domain, "chunk", None) else len(scenario.domain.size or ())
     if axes and len(settings.from_) != axes:
         words = f"the corners have {len(settings.from_)} numbers, the domain {axes}"
-        raise ScenarioError([Problem("greens.from", words, "give as many")])
+        raise ScenarioError.of("greens.from", words, "give as many")
     low, high = map(spatial, (settings.from_, settings.to))
     bare = {"source": (), "snapshots": (), "peaks": (), "greens": None, "gradient": None}
     # runs begin with their own impulse, whatever the scenario's sources begin with
@@ -312,27 +285,15 @@ def prepare(scenario):
     every = interval_steps(settings.max_frequency, planned.dt)
     if not every:
         words = f"{settings.max_frequency:g} Hz is too high for time steps of {planned.dt:.4g} s"
-        remedy = "lower it, or take a finer grid"
-        raise ScenarioError([Problem("greens.max_frequency", words, remedy)])
+        raise ScenarioError.of("greens.max_frequency", words, "lower it, or take a finer grid")
     extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
     time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
     bare = bare.model_copy(update={"time": time})
     shots = [Shot(name, with_force(bare, stations, *force, settings.max_frequency)) for name, force in forces.items()]
     planned, problems = planned_of(shots[0])
     refuse_all(problems)
-    survey = GreensSurvey(
-        scenario.title,
-        shots,
-        planned,
-        np.empty(0),
-        {"scenario": scenario},
-        settings=settings,
-        volume=field.volume,
-        stations=stations,
-        forces=forces,
-        every=every,
-        scenario=scenario,
-    )
+    given = {"scenario": scenario}
+    survey = GreensSurvey(scenario.title, shots, planned, np.empty(0), given, field.volume, stations, forces, every)
     check_memory(survey)
     return survey
 
@@ -349,8 +310,7 @@ def stations_of(scenario):
     from craton.survey.receivers import located
 
     if not scenario.receivers:
-        words = "there are no stations"
-        raise ScenarioError([Problem("receivers", words, "add [[receivers]]: the stations")])
+        raise ScenarioError.of("receivers", "there are no stations", "add [[receivers]]: the stations")
     stations = located(receivers.build(scenario), scenario, [])
     names = list(stations.names)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]

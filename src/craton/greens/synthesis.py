@@ -1,5 +1,5 @@
-"""From strain rates of band-limited impulses to seismograms: how often they are stored, and what
-makes a wavelet's velocities of them.
+"""From sources and strain rates of band-limited impulses to seismograms: sources as point moments, how often strain rates
+are stored, and what makes a wavelet's velocities of them.
 
 The field is that of a force with the history p, `wavelets.lowpass_shape`. A source with the moment
 rate s moves a station with v = s * p^-1 * integral of e dt (Aki & Richards 2002, section 3.1): all
@@ -7,11 +7,15 @@ in the frequency domain, where p is known.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from craton.greens.sources import SlipRate
+from craton.conventions import TENSOR_AXES
+from craton.errors import ScenarioError
 from craton.survey import leapfrog, wavelets
+from craton.survey.source_arrays import Catalogue, FiniteFault
 
 BAND = 1.3  # times max_frequency, up to which spectra are kept
 ALIASES = 1.66  # times max_frequency, where the spectrum of the pulse has fallen to 3e-8
@@ -106,9 +110,9 @@ class Synthesis:
         else:
             spectrum = np.fft.rfft(self.values(wavelet))[: len(f)] * self.interval / FINE
             spectrum = spectrum * np.exp(-2j * np.pi * f * wavelet.start)
-        full, none = self.max_frequency, BAND * self.max_frequency
-        taper = 0.5 + 0.5 * np.cos(np.pi * np.clip((f - full) / (none - full), 0, 1))
-        out = spectrum * taper / wavelets.lowpass_spectrum(f, full)
+        highest = self.max_frequency
+        taper = leapfrog.taper(f, highest, BAND * highest)
+        out = spectrum * taper / wavelets.lowpass_spectrum(f, highest)
         self._last = key_of(wavelet), out, wavelet
         return out
 
@@ -123,7 +127,7 @@ class Synthesis:
         """
         last = self.start + (self.count - 1) * self.interval
         behind = (times - last) / (REST / 2 * self.interval)
-        return 0.5 + 0.5 * np.cos(np.pi * np.clip(behind, 0, 1))
+        return leapfrog.taper(behind, 0, 1)
 
     def rates(self, series, wavelet):
         """Return the spectra of what sources of a wavelet give, before it is integrated.
@@ -218,3 +222,113 @@ def key_of(wavelet):
     if isinstance(wavelet, SlipRate) or wavelet.kind == "samples":
         return id(wavelet)
     return wavelet.kind, wavelet.delay, wavelet.parameters, wavelet.start, wavelet.peak
+
+
+@dataclass(frozen=True, eq=False)
+class PointMoment:
+    """A moment at a point.
+
+    Parameters
+    ----------
+    xyz : (3,) array
+        m.
+    moment : (3, 3) array
+        N m, or N m for a metre of slip.
+    wavelet : Wavelet or SlipRate
+    """
+
+    xyz: np.ndarray
+    moment: np.ndarray
+    wavelet: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SlipRate:
+    """The slip rate of a subfault: linear between samples, from and to zero one interval beside
+    them.
+
+    Parameters
+    ----------
+    onset, interval : float
+        Of the samples, s.
+    rates : (n,) array
+        m/s.
+    """
+
+    onset: float
+    interval: float
+    rates: np.ndarray
+
+    @property
+    def start(self):
+        """Time before which nothing slips, s."""
+        return self.onset - self.interval
+
+    def spectrum(self, frequencies, step, factor):
+        """Return the spectrum, m, of its means over the time steps of a run, which are what runs
+        take, times a factor.
+
+        Parameters
+        ----------
+        frequencies : array
+            Hz.
+        step : float
+            s.
+        factor : callable
+            Of the rates at times, s.
+        """
+        times = self.onset + self.interval * np.arange(len(self.rates))
+        waves = np.exp(-2j * np.pi * np.outer(frequencies, times))
+        linear = np.sinc(frequencies * self.interval) ** 2 * np.sinc(frequencies * step)
+        return self.interval * linear * (waves @ (self.rates * factor(times)))
+
+
+def moments_of(scenario, medium=None):
+    """Return the sources of a scenario as point moments: list of PointSource and `PointMoment`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    medium : callable, optional
+        vp, vs, density at positions (n, 3); finite faults need it.
+
+    Raises
+    ------
+    ScenarioError
+        There are none, others than moment tensors, or a file that cannot be read.
+    """
+    from craton.survey import source_files
+    from craton.survey.checks import source_problems
+
+    problems = source_problems(scenario)
+    if problems:
+        raise ScenarioError(problems)
+    sources = source_files.build_all(scenario, medium)
+    wrong = [source for source in sources if source.moment is None]
+    if wrong or not sources:
+        words = "Green's functions are of moment tensors" if wrong else "there is no source"
+        raise ScenarioError.of("source", words, 'use kind = "moment_tensor"')
+    return [part for source in sources for part in parts_of(source)]
+
+
+def parts_of(source):
+    """Return a source's point moments: list."""
+    if isinstance(source, Catalogue):
+        return source.single()
+    if not isinstance(source, FiniteFault):
+        return [source]
+    table = zip(source.points, source.tensors, source.onset, source.interval)
+    ends = zip(source.begin, source.begin + source.count)
+    return [
+        PointMoment(xyz, tensor, SlipRate(onset, interval, source.rates[begin:end]))
+        for (xyz, tensor, onset, interval), (begin, end) in zip(table, ends)
+    ]
+
+
+def six_numbers(moment):
+    """Return tensors as (n, 6): EE, NN, ZZ, EN, EZ, NZ."""
+    moment = np.asarray(moment, float)
+    if moment.ndim >= 2 and moment.shape[-2:] == (3, 3):
+        moment = moment.reshape(-1, 3, 3)
+        return np.stack([moment[:, a, b] for a, b in TENSOR_AXES], axis=1)
+    return np.atleast_2d(moment)

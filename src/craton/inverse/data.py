@@ -10,7 +10,7 @@ from craton.driver.result import Result
 from craton.errors import Problem, ScenarioError
 from craton.output.dataset import COMPONENT_DIMS, components_along, time_axis
 from craton.output.inspection import named_damage
-from craton.survey import filters, globe, leapfrog
+from craton.survey import filters, geography, leapfrog
 from craton.survey.receivers import ALONG_FIBRE
 
 SLACK = 1e-3  # of the sampling interval: times that differ by less are the same
@@ -128,14 +128,14 @@ class Recording:
             out[:, [columns[n] for n in chosen]] += at_steps
 
     def _in_model_axes(self, name, values):
-        """Transpose of `craton.survey.globe.turned`: from each receiver's east, north, up to the axes
+        """Transpose of `craton.survey.geography.turned`: from each receiver's east, north, up to the axes
         of the model.
         """
         stations = self.plan.receivers.stations
         axes, dim = getattr(stations, "axes", None), COMPONENT_DIMS.get(QUANTITIES[name][0])
         if axes is None or dim is None:
             return values
-        turn, labels = (globe.vectors, VECTOR) if dim == "component" else (globe.tensors, TENSOR)
+        turn, labels = (geography.vectors, VECTOR) if dim == "component" else (geography.tensors, TENSOR)
         unit = np.broadcast_to(np.eye(len(labels)), (len(values), len(labels), len(labels)))
         after = [labels.index(c) for c in self.blank()[dim].values]
         before = [labels.index(c) for c in self._components(name)]

@@ -160,7 +160,7 @@ def fields_of(observed, grid):
         It has no field of gravity, no coordinates, another unit, or values that are not finite.
     """
     from craton.methods.gravity.fields import FIELDS, UNITS
-    from craton.survey.labelled import WORDS, coordinates_of
+    from craton.survey.points import WORDS, coordinates_of
 
     held = list(map(str, getattr(observed, "data_vars", ())))
     names = [name for name in held if name in FIELDS]

@@ -6,6 +6,7 @@ import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +24,6 @@ from craton.output.inspection import named_damage
 from craton.output.store import refuse_changed
 from craton.shots import Survey, run, single
 from craton.shots.survey import on_earth, scenario_of
-from craton.shots.task import Task
 from craton.text import megabytes
 
 RESULT = "gradient.zarr"
@@ -188,58 +188,30 @@ class GradientSurvey(Survey):
         except CratonError as error:
             return [("storage", f"not on this computer: {error}")]
 
-    def task(self, number, zarr, versions, start, ranks):
-        """Return the task of a shot; parameters as of `craton.shots.task.Task`."""
-        shot = self.shots[number]
-        text, options = self.texts[shot.name], self.settings.model_dump(include=set(OPTIONS))
-        return GradientTask(
-            shot.name,
-            number,
-            text,
-            zarr,
-            versions,
-            start,
-            ranks,
-            observed=os.path.abspath(self.settings.observed),
-            options=options,
-        )
+    @property
+    def work(self):
+        """What a worker does with a shot: see `craton.shots.task.Task`."""
+        options = self.settings.model_dump(include=set(OPTIONS))
+        return partial(gradient_of_shot, observed=os.path.abspath(self.settings.observed), options=options)
 
 
-@dataclass(frozen=True)
-class GradientTask(Task):
-    """The gradient of one shot.
-
-    Parameters
-    ----------
-    observed : str
-        Path of the observed data of all shots.
-    options : dict
-        For `craton.gradient`.
+def gradient_of_shot(task, log, observed, options):
+    """Compute the gradient of the shot of a task, from the path of the observed data of all shots and the options of
+    `craton.gradient`, and write it; return its state.
     """
+    import zarr
 
-    observed: str = ""
-    options: Any = None
+    from craton.output.arrays import ZARR_FORMAT
+    from craton.scenario import loads
 
-    def perform(self, log):
-        """Compute the gradient of the shot and write it; return its state.
-
-        Parameters
-        ----------
-        log : ShotLog
-        """
-        import zarr
-
-        from craton.output.arrays import ZARR_FORMAT
-        from craton.scenario import loads
-
-        with opened(self.observed) as data:
-            observed = by_shot(data, [self.name], "gradient.observed")[0].load()
-        out = gradient(loads(self.text), observed, **self.options, ranks=self.ranks)
-        group = zarr.open_group(self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        for name in (*self.options["parameters"], "illumination"):
-            group[name][self.number] = out[name].values
-        group["misfit"][self.number] = out.attrs["misfit"]
-        return {"state": "finished", "misfit": out.attrs["misfit"]}
+    with opened(observed) as data:
+        of_this = by_shot(data, [task.name], "gradient.observed")[0].load()
+    out = gradient(loads(task.text), of_this, **options, ranks=task.ranks)
+    group = zarr.open_group(task.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    for name in (*options["parameters"], "illumination"):
+        group[name][task.number] = out[name].values
+    group["misfit"][task.number] = out.attrs["misfit"]
+    return {"state": "finished", "misfit": out.attrs["misfit"]}
 
 
 def prepare(scenario, ranks=1, planned=False):

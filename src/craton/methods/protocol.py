@@ -216,7 +216,7 @@ class Method(Protocol):
         scenario : Scenario
             One that has a table ``greens``.
         low, high : sequence of float
-            Corners of the volume, m; in a chunk of the Earth as `craton.survey.globe.in_corners`.
+            Corners of the volume, m; in a chunk of the Earth as `craton.survey.geography.in_corners`.
         """
 
     def subdomain(self, scenario, plan, rank, ranks):

@@ -337,7 +337,7 @@ def _coordinates(receivers, times, interval, quantities, motion):
             along[dim] = (dim, np.array(named), about)
     coordinates = receiver_coordinates(receivers)
     if receivers.stations is not None and receivers.stations.axes is None:
-        from craton.survey.globe import coordinates as paths_of
+        from craton.survey.geography import coordinates as paths_of
 
         coordinates |= paths_of(receivers.stations)
     return {"receiver": coordinates.pop("receiver"), **along, "time": time_coordinate(times, interval), **coordinates}

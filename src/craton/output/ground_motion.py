@@ -10,7 +10,7 @@ from craton.conventions import TENSOR, VECTOR
 from craton.core.peaks import nigam_jennings
 from craton.errors import CratonError
 from craton.io.fdsn import RADIAL, sites
-from craton.survey.globe import tensors, turned, vectors
+from craton.survey.geography import tensors, turned, vectors
 
 ANGLES = np.radians(np.arange(180))  # of the horizontal directions behind RotD50 and RotD100
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.conventions import GRAVITY
 from craton.output.dataset import cf_dataset, coordinate_attributes, global_attributes, off_axis_attributes
-from craton.survey.labelled import WORDS
+from craton.survey.points import WORDS
 
 HEIGHTS = WORDS["z"]
 

@@ -17,8 +17,8 @@ from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, w
 from craton.output.dataset import cf_dataset, of_fibres, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
 from craton.output.store import FINISHED, Store, check_alone, check_out, kind_of, read_run
-from craton.survey.globe import coordinates as on_earth_coordinates
-from craton.survey.globe import local
+from craton.survey.geography import coordinates as on_earth_coordinates
+from craton.survey.geography import local
 
 WHERE = ("longitude", "latitude", "elevation", "depth")  # what does not depend on the shot
 CHUNK = re.compile(r"\d+(\.\d+)+")  # names of files with values

@@ -9,10 +9,9 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError, exit_code
-from craton.shots.log import FOLDER, clear, now, outcomes_in
+from craton.errors import ComputationError, CratonError, Interrupted, ResourceError, ScenarioError, exit_code
 from craton.shots.survey import prepare, scenario_of, single, together
-from craton.shots.task import COMPARED, NEEDED, forget, forget_beside, run_shot
+from craton.shots.task import COMPARED, FOLDER, NEEDED, clear, forget, forget_beside, now, outcomes_in, run_shot
 
 
 def run(survey, out, workers=None, client=None, force=False, progress=True, ranks=1):
@@ -133,7 +132,7 @@ def checked_crew(survey, workers, ranks):
     units, noun = (len(gpus(device)), "GPUs") if gpus(device) else (cores(), "cores")
     if ranks > units:
         message = f"{ranks} ranks for each shot, but there are {units} {noun} here"
-        raise ScenarioError([Problem("--ranks", message, f"use {units} or fewer")])
+        raise ScenarioError.of("--ranks", message, f"use {units} or fewer")
     if workers is None:
         workers = crew(device, len(survey.shots), nbytes, ranks) if dask.available() else 1
     if workers > 1:
@@ -238,7 +237,7 @@ def run_all(store, outcomes, before, total, progress):
 def failure_of(store, task, error):
     """Return the outcome of a shot that ended with an error outside of `run_shot`."""
     from craton.comm.workers import LostWorker
-    from craton.shots.log import ShotLog
+    from craton.shots.task import ShotLog
 
     outcome = {"state": "failed", "reason": str(error), "code": exit_code(error)}
     if isinstance(error, LostWorker):

@@ -3,7 +3,8 @@ share.
 """
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods import METHODS
-from craton.shots.task import Task
+from craton.shots.task import Task, record
 
 
 @dataclass
@@ -29,8 +30,6 @@ class Survey:
         Samples of the waveforms, s.
     scenarios : dict
         Name -> the scenarios that they come from.
-    snapshots : bool
-        Keep the snapshots of every shot.
     """
 
     kind: ClassVar[str] = "survey"  # of craton.output.store.KINDS
@@ -39,17 +38,23 @@ class Survey:
     planned: Any
     times: Any
     scenarios: dict
-    snapshots: bool = False
-    _texts: dict = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def texts(self):
         """Name -> scenario in TOML of each shot."""
         from craton.scenario import dumps
 
-        if not self._texts:
-            self._texts = {shot.name: dumps(shot.scenario) for shot in self.shots}
-        return self._texts
+        return {shot.name: dumps(shot.scenario) for shot in self.shots}
+
+    @property
+    def snapshots(self):
+        """Whether shots keep their snapshots."""
+        return any(shot.scenario.snapshots or shot.scenario.peaks for shot in self.shots)
+
+    @property
+    def work(self):
+        """What a worker does with a shot: see `Task`."""
+        return partial(record, snapshots=self.snapshots)
 
     @property
     def digest(self):
@@ -66,12 +71,8 @@ class Survey:
     def warnings(self):
         """Sentences about what is probably not meant."""
         taken = any(scenario.snapshots for scenario in self.scenarios.values())
-        left_out = (
-            ["snapshots: a survey keeps waveforms only; --snapshots keeps those of every shot"]
-            if taken and not self.snapshots
-            else []
-        )
-        return [*self.planned.warnings, *left_out]
+        left_out = "snapshots: a survey keeps waveforms only; --snapshots keeps those of every shot"
+        return [*self.planned.warnings, *([left_out] if taken and not self.snapshots else [])]
 
     @property
     def memory(self):
@@ -105,8 +106,7 @@ class Survey:
     def task(self, number, zarr, versions, start, ranks):
         """Return the Task of a shot; parameters as there."""
         shot = self.shots[number]
-        text = self.texts[shot.name]
-        return Task(shot.name, number, text, zarr, versions, start, ranks, self.snapshots)
+        return Task(shot.name, number, self.texts[shot.name], zarr, versions, start, ranks, self.work)
 
     def conclude(self, out):
         """Write into OUT what follows from all shots together, once they are there: of waveforms
@@ -147,8 +147,9 @@ def scenario_of(source):
     return load(source) if isinstance(source, str | PathLike) else source
 
 
-def prepare(scenario, snapshots=False):
-    """Return the Survey of a scenario with shots; with the snapshots of each of them, or without.
+def prepare(scenario, snapshots=False, name=None):
+    """Return the Survey of a scenario; with the snapshots of each shot, or without. A scenario without shots is one shot of
+    that name; without a name it is refused.
 
     Raises
     ------
@@ -156,32 +157,26 @@ def prepare(scenario, snapshots=False):
         With every problem found, by the keys of the scenario.
     """
     from craton.survey import problems
-    from craton.survey.shots import split
+    from craton.survey.shots import Shot, split
 
     refuse_all(unfit(scenario))
-    shots = split(scenario)
-    if not shots:
+    shots, title = split(scenario), "scenario"
+    if not shots and name is None:
         remedy = 'give sources shot = "name" or shots = { from =, to =, count = }; craton run is for one experiment'
-        raise ScenarioError([Problem("source", "there are no shots", remedy)])
+        raise ScenarioError.of("source", "there are no shots", remedy)
+    if not shots:
+        shots, title = [Shot(name, scenario)], name
     problem_list = problems(scenario)
-    first = shots[0] if problem_list else min(shots, key=lambda shot: shot.start_time())
+    first = shots[0] if problem_list or len(shots) == 1 else min(shots, key=lambda shot: shot.start_time())
     planned, more = planned_of(first)
     known = {problem.key for problem in problem_list}
     refuse_all([*problem_list, *(p for p in map(first.of_survey, more) if p.key not in known)])
-    return begun(shots, planned, {"scenario": scenario}, scenario.title, snapshots)
+    return begun(shots, planned, {title: scenario}, scenario.title, snapshots)
 
 
 def single(name, scenario, snapshots=False):
-    """Return the Survey of a scenario without shots, one shot of its own; see `prepare`."""
-    from craton.survey.shots import Shot, split
-
-    if split(scenario):
-        return prepare(scenario, snapshots)
-    refuse_all(unfit(scenario))
-    shot = Shot(name, scenario)
-    planned, problem_list = planned_of(shot)
-    refuse_all(problem_list)
-    return begun([shot], planned, {name: scenario}, scenario.title, snapshots)
+    """Return the Survey of a scenario without shots, which is one shot of its own; see `prepare`."""
+    return prepare(scenario, snapshots, name)
 
 
 def together(surveys):
@@ -193,21 +188,13 @@ def together(surveys):
         With everything in which they differ from the first.
     """
     (first, survey), *others = surveys.items()
-    refuse_all(
-        [p for name, other in others for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)]
-    )
+    refuse_all([problem for name, other in others for problem in differences(first, survey, name, other)])
     start = min(item.planned.start for item in surveys.values())
     parts = [item if item.planned.start == start else restarted(item, start) for item in surveys.values()]
     shots = [renamed(name, shot) for name, part in zip(surveys, parts) for shot in part.shots]
     times = min((part.times for part in parts), key=len)
-    return Survey(
-        survey.title,
-        shots,
-        parts[0].planned,
-        times,
-        {name: next(iter(s.scenarios.values())) for name, s in surveys.items()},
-        survey.snapshots,
-    )
+    scenarios = {name: next(iter(s.scenarios.values())) for name, s in surveys.items()}
+    return Survey(survey.title, shots, parts[0].planned, times, scenarios)
 
 
 def unfit(scenario):
@@ -235,14 +222,8 @@ def begun(shots, planned, scenarios, title, snapshots):
     from craton.output.dataset import time_axis
 
     sampling = shots[0].scenario.output.sampling
-    return Survey(
-        title,
-        [shot_from(shot, planned.start, snapshots) for shot in shots],
-        planned,
-        time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling),
-        scenarios,
-        snapshots,
-    )
+    times = time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling)
+    return Survey(title, [shot_from(shot, planned.start, snapshots) for shot in shots], planned, times, scenarios)
 
 
 def shot_from(shot, start, snapshots):
@@ -255,8 +236,8 @@ def shot_from(shot, start, snapshots):
 
 def restarted(survey, start):
     """Return the survey with all runs beginning at `start`, s."""
-    planned = planned_of(shot_from(survey.shots[0], start, survey.snapshots))[0]
-    return begun(survey.shots, planned, survey.scenarios, survey.title, survey.snapshots)
+    planned = planned_of(shot_from(survey.shots[0], start, True))[0]
+    return begun(survey.shots, planned, survey.scenarios, survey.title, True)
 
 
 def renamed(name, shot):
@@ -264,30 +245,32 @@ def renamed(name, shot):
     return shot if shot.name == name else replace(shot, name=f"{name}.{shot.name}")
 
 
-def differences(first, ours, planned, name, other):
+def differences(first, survey, name, other):
     """Problems of a survey that does not share receivers and times with the first."""
-    theirs, their_plan = other.shots[0].scenario, other.planned
-    steps = [
-        plan.dt if scenario.output.sampling is None else None
-        for plan, scenario in ((planned, ours), (their_plan, theirs))
-    ]
-    pairs = {
-        "receivers": (receivers_of(planned), receivers_of(their_plan), "other receivers"),
-        "output.waveforms": (ours.output.waveforms, theirs.output.waveforms, "other waveforms"),
-        "output.sampling": (ours.output.sampling, theirs.output.sampling, "another sampling"),
-        "time.step": (*steps, "another time step"),
-        "time.duration": (ours.time.duration, theirs.time.duration, "another duration"),
-        "run.precision": (ours.run.precision, theirs.run.precision, "another precision"),
-        "domain": (ours.domain.motion, theirs.domain.motion, "other waves"),
-    }
+
+    def shared(survey):
+        scenario, planned = survey.shots[0].scenario, survey.planned
+        sampling = scenario.output.sampling
+        return {
+            "receivers": (receivers_of(planned), "other receivers"),
+            "output.waveforms": (scenario.output.waveforms, "other waveforms"),
+            "output.sampling": (sampling, "another sampling"),
+            "time.step": (planned.dt if sampling is None else None, "another time step"),
+            "time.duration": (scenario.time.duration, "another duration"),
+            "run.precision": (scenario.run.precision, "another precision"),
+            "domain": (scenario.domain.motion, "other waves"),
+        }
+
+    ours, theirs = shared(survey), shared(other)
+    remedies = {"time.step": "give output.sampling"}
     return [
         Problem(
             f"{name}: {key}",
             f"{difference} than {first}; one result.zarr holds all shots",
-            "give output.sampling" if key == "time.step" else "make them equal, or run two surveys",
+            remedies.get(key, "make them equal, or run two surveys"),
         )
-        for key, (value, its, difference) in pairs.items()
-        if value != its
+        for key, (value, difference) in ours.items()
+        if value != theirs[key][0]
     ]
 
 

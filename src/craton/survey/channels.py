@@ -31,7 +31,7 @@ class Channel(NamedTuple):
         Number of the shot, where there are several.
     terms : tuple
         Of a channel of a fibre: (position, velocity component 0 1 2, weight) whose sum it is; see
-        `craton.survey.fibres`.
+        `craton.survey.receivers`.
     at : float, optional
         Where sample n belongs to ``start + (n + at) dt``.
     """

@@ -1,14 +1,20 @@
 """What is wrong, or looks wrong, with the sources, receivers and snapshots of a scenario, in words."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from craton.conventions import components, moment_to_magnitude, recorded_as
 from craton.errors import Problem
+from craton.model.ground import terrain
 from craton.survey import event, places, receivers, source_files, sources, wavelets
-from craton.survey.refusals import FAR_AWAY, misplaced, outside
-from craton.text import number, rounded_up
+from craton.survey.places import FAR_AWAY, misplaced, outside
+from craton.survey.sources import PointSource
+from craton.text import first_of, number, rounded_up
 from craton.units import SMALLEST
 
+NEAR = 1e-6  # of the elevation, and m: on the surface
+SILENT = 1e-6  # of the largest component of a moment
 LEAST_MOMENT = SMALLEST["moment"]
 CUT = 1e-3  # of the peak: a wavelet that begins with more than this makes a visible jump
 AREA = 0.01  # from 1: a moment rate then leaves another moment than the one stated
@@ -31,11 +37,8 @@ def problems(scenario) -> list[Problem]:
 
 def source_problems(scenario) -> list[Problem]:
     """Return the problems of the sources among `problems`."""
-    return [
-        Problem(".".join(filter(None, ("source", str(i), key))), *words)
-        for i, entry in enumerate(scenario.source)
-        for key, *words in _source_problems(scenario, entry)
-    ]
+    rows = [(i, *row) for i, entry in enumerate(scenario.source) for row in _source_problems(scenario, entry)]
+    return [Problem(f"source.{i}.{key}".rstrip("."), *words) for i, key, *words in rows]
 
 
 def warnings(scenario, built, start) -> list[str]:
@@ -47,7 +50,7 @@ def warnings(scenario, built, start) -> list[str]:
         words = _source_warnings(source, start, scenario.time.duration)
         texts += [*source.warnings, *(f"{source.name}: {text}" for text in words)]
     for i, entry in enumerate(scenario.source):
-        if hasattr(entry, "file") and (asked := _suspicious_depth(scenario, entry)):
+        if asked := _suspicious_depth(scenario, entry):
             texts.append(f"source.{i}.file: {asked[0]}")
     return [*texts, *event.warnings(scenario)]
 
@@ -111,11 +114,8 @@ def _file_problems(scenario, entry):
 
 
 def _plane_problems(scenario, entry):
-    domain, key, plane = (
-        scenario.domain,
-        "z" if entry.z is not None else "depth",
-        f"the plane z = {entry.height:.10g} m",
-    )
+    domain, key = scenario.domain, "z" if entry.z is not None else "depth"
+    plane = f"the plane z = {entry.height:.10g} m"
     if not domain.corner[2] <= entry.height < domain.top:
         text = f"{plane} is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
         yield key, text, "put the plane above an absorbing bottom"
@@ -139,8 +139,6 @@ def _wavelet_problems(spec):
     file = getattr(spec, "file", None)
     key = f"wavelet.{'file' if file is not None else 'values'}"
     try:
-        if spec.kind == "samples":
-            wavelets.sample_arrays(spec)
         wavelets.build(spec)
     except OSError as error:
         remedy = "give the path of a text file, relative to the scenario"
@@ -242,8 +240,8 @@ def _suspicious_depth(scenario, entry):
     scenario : Scenario
     entry : source of a scenario, from a file
     """
-    held = source_files.contents(entry)
-    if hasattr(held, "rates"):  # a rupture begins at the ground
+    held = source_files.file_points(entry)  # a rupture begins at the ground
+    if not len(held):
         return None
     depth, moment = _columns(held)
     radius = np.cbrt(7 / 16 * moment / STRESS_DROP)
@@ -272,29 +270,21 @@ def _too_deep(scenario, entry):
     scenario : Scenario
     entry : source of a scenario, from a file
     """
-    held = source_files.contents(entry)
     if entry.kind not in KILOMETRES:
         return ""
-    depth, deepest = _columns(held)[0], _deepest(scenario)
+    depth, deepest = _columns(source_files.file_points(entry))[0], _deepest(scenario)
     if not ((depth > deepest) & (depth <= 1000 * deepest)).any():
         return ""
     return f"; depths of {entry.kind} files are in km: did you mean m?"
 
 
 def _columns(held):
-    """Depths, m, and scalar moments, N m, of a file's sources; a force has none."""
-    depth = np.array([p.depth for p in held] if isinstance(held, list) else held.depth, float)
+    """Depths, m, and scalar moments, N m, of a file's sources, or of one of them; a force has none."""
     if isinstance(held, list):
-        return depth, np.array([_moment(p.moment, p.plane) for p in held])
+        return tuple(np.array([_columns(point) for point in held], float).T)
     if held.moment is not None:
-        return depth, sources.scalar_moment(held.moment)
-    return depth, np.zeros(len(depth)) if held.plane is None else held.plane[:, 3]
-
-
-def _moment(tensor, plane):
-    if tensor is not None:
-        return float(sources.scalar_moment(tensor))
-    return 0.0 if plane is None else float(plane[3])
+        return held.depth, sources.scalar_moment(held.moment)
+    return held.depth, np.zeros(np.shape(held.depth)) if held.plane is None else np.asarray(held.plane)[..., 3]
 
 
 def _deepest(scenario):
@@ -302,3 +292,67 @@ def _deepest(scenario):
     if places.globe_of(scenario) is not None:
         return 6.371e6
     return -float(scenario.domain.corner[2])
+
+
+# --- what is silent on the free surface, where tractions vanish -----------------------------------------------------------
+
+
+def warned_of_silence(scenario, sources, receivers, medium):
+    """Return sources and receivers with a warning of those that move and record nothing because
+    they are on the free surface.
+
+    There the pressure of a fluid is zero, and in a solid, where the ground is flat, the stresses xz,
+    yz and zz: of a moment only M_xx - r M_zz, M_yy - r M_zz and M_xy radiate, r = lambda / (lambda +
+    2 mu).
+
+    Parameters
+    ----------
+    scenario : Scenario
+    sources : list of PointSource, Catalogue, FiniteFault or PlaneWave
+    receivers : Receivers
+    medium : callable
+        vp, vs, density at positions (n, 3).
+    """
+    points = [isinstance(s, PointSource) and s.moment is not None for s in sources]
+    xyz = np.array([s.xyz for s, counts in zip(sources, points) if counts]).reshape(-1, 3)
+    numbers = np.flatnonzero(points)[_on_surface(scenario, xyz)]
+    if len(numbers):
+        vp, vs, _ = medium(np.array([sources[n].xyz for n in numbers]))
+        sources = [*sources]
+        for n, p, s in zip(numbers, vp, vs):
+            if reason := _silence(scenario, sources[n].moment, p, s):
+                words = f"{sources[n].name} is on the free surface, {reason}: it excites nothing; put it a cell deeper"
+                sources[n] = replace(sources[n], warnings=(*sources[n].warnings, words))
+    if "pressure" in scenario.output.waveforms:
+        rows = np.flatnonzero(_on_surface(scenario, receivers.xyz))
+        in_fluid = rows[medium(receivers.xyz[rows])[1] == 0] if len(rows) else rows
+        if len(in_fluid):
+            names = first_of([receivers.names[n] for n in in_fluid])
+            words = f"receivers on the free surface of a fluid record no pressure, which is 0 there: {names}; put them a cell deeper"
+            receivers = replace(receivers, warnings=(*receivers.warnings, words))
+    return sources, receivers
+
+
+def _on_surface(scenario, xyz):
+    """Whether positions (n, 3) are on the free surface: (n,) booleans."""
+    on_globe = places.globe_of(scenario) is not None
+    free = on_globe or scenario.boundaries.face("top") == "free" or terrain.build(scenario.model) is not None
+    if not free or not len(xyz):
+        return np.zeros(len(xyz), bool)
+    depth, ground = places.heights(scenario, xyz)
+    # on a globe m, of 6371 km in double precision
+    return np.abs(depth) <= (1e-3 if on_globe else NEAR * (1 + np.abs(ground)))
+
+
+def _silence(scenario, moment, vp, vs):
+    """Say why a moment on the free surface is silent; "" where it is not."""
+    if vs == 0:
+        return "where the pressure of a fluid is 0"
+    if places.globe_of(scenario) is not None or terrain.build(scenario.model) is not None:
+        return ""  # on a slope, other components are silent
+    ratio = 1 - 2 * (vs / vp) ** 2
+    xx, yy = moment[0, 0] - ratio * moment[2, 2], moment[1, 1] - ratio * moment[2, 2]
+    radiates = {"P-SV": [xx], "SH": [moment[0, 1]]}.get(scenario.domain.motion, [xx, yy, moment[0, 1]])
+    if np.abs(radiates).max() > SILENT * np.abs(moment).max():
+        return ""
+    return "where the shear tractions that it consists of are 0"

@@ -4,8 +4,8 @@ duration, as attributes of datasets.
 
 import numpy as np
 
-from craton.survey.globe import of_source
-from craton.survey.source_files import MIMIC_TRIANGLE, contents
+from craton.survey.geography import of_source
+from craton.survey.source_files import MIMIC_TRIANGLE, file_points
 
 APART = 1.0  # m between hypocentre and centroid, from which both are stated
 SAMPLES = 4001  # of a wavelet, for its mean time and width
@@ -20,9 +20,8 @@ def origin_times(scenario):
     ----------
     scenario : Scenario
     """
-    held = {n: contents(e) for n, e in enumerate(scenario.source) if hasattr(e, "file")}
-    stated = {n: points[0].origin for n, points in held.items() if not hasattr(points, "rates")}
-    return {n: origin for n, origin in stated.items() if origin}
+    firsts = {n: points[0] for n, entry in enumerate(scenario.source) if len(points := file_points(entry))}
+    return {n: first.origin for n, first in firsts.items() if first.origin}
 
 
 def origin_time(scenario):
@@ -51,12 +50,9 @@ def warnings(scenario):
     (first, origin), *others = [*origin_times(scenario).items()] or [(0, None)]
     if scenario.time.origin:
         return []
-    return [
-        f"source.{n}: its origin time, {other}, is not that of source.{first}, {origin}; both are "
-        "at t = 0 here: give time.origin, and a wavelet with the delay between them"
-        for n, other in others
-        if other != origin
-    ]
+    words = "both are at t = 0 here: give time.origin, and a wavelet with the delay between them"
+    different = [(n, other) for n, other in others if other != origin]
+    return [f"source.{n}: its origin time, {t}, is not that of source.{first}, {origin}; {words}" for n, t in different]
 
 
 def attributes(scenario, sources, earth=None):
@@ -104,8 +100,7 @@ def _centroid(xyz, earth):
     """Attributes that say where the centroid is."""
     if earth is None:
         return {f"centroid_{axis}": float(value) for axis, value in zip("xyz", xyz)}
-    rows = of_source(earth, xyz).items()
-    return {name.replace("source_", "centroid_"): value for name, value in rows}
+    return {name.replace("source_", "centroid_"): value for name, value in of_source(earth, xyz).items()}
 
 
 def name_of(scenario):
@@ -119,9 +114,8 @@ def name_of(scenario):
     first = next(iter(scenario.source), None)
     if first is None:
         return ""
-    held = contents(first) if hasattr(first, "file") else None
-    named = held is not None and not hasattr(held, "rates")
-    return first.name or (held[0].name if named else "")
+    points = file_points(first)
+    return first.name or (points[0].name if len(points) else "")
 
 
 def cmt_order(tensor):

@@ -176,9 +176,8 @@ def band(series, dt):
     dt : float
         Time step, s.
     """
-    series, highest = np.asarray(series), 0.0
-    for block in blocks(series.shape[1], len(series)):
-        spectrum = np.abs(np.fft.rfft(_continued(series[:, block]), _good(2 * len(series))))
+    highest = 0.0
+    for spectrum in _amplitude_spectra(series):
         above = np.flatnonzero((spectrum > LEVEL * spectrum.max(axis=1, keepdims=True)).any(axis=0))
         highest = max(highest, above[-1] if len(above) else 0)
     return highest / (_good(2 * len(series)) * dt)
@@ -193,13 +192,18 @@ def amplitudes(series, dt):
     dt : float
         Time step, s.
     """
-    series = np.asarray(series)
     length = _good(2 * len(series))
     largest = np.zeros(length // 2 + 1)
-    for block in blocks(series.shape[1], len(series)):
-        spectrum = np.abs(np.fft.rfft(_continued(series[:, block]), length))
+    for spectrum in _amplitude_spectra(series):
         np.maximum(largest, spectrum.max(axis=0), out=largest)
     return np.arange(len(largest)) / (length * dt), largest
+
+
+def _amplitude_spectra(series):
+    """Yield the amplitude spectra of blocks of columns of series (steps, n), at twice their length: (columns, frequencies)."""
+    series = np.asarray(series)
+    for block in blocks(series.shape[1], len(series)):
+        yield np.abs(np.fft.rfft(_continued(series[:, block]), _good(2 * len(series))))
 
 
 class _Map:
@@ -212,7 +216,7 @@ class _Map:
         self.length = _good(stretch * (n + _more(n)) + (stretch - 1) * int(shift) + 64)
         x = np.pi * np.arange(self.length // 2 + 1) / self.length
         x = x[x < none]
-        self.phase, self.factor = 2 * to(x), _taper(x, full, none) * np.exp(2j * x * shift)
+        self.phase, self.factor = 2 * to(x), taper(x, full, none) * np.exp(2j * x * shift)
 
     def apply(self, series):
         """Return the series (n, columns) mapped."""
@@ -306,8 +310,8 @@ def _continued(series):
     return rows
 
 
-def _taper(x, full, none):
-    """1 up to `full`, 0 from `none` on, a half cosine between."""
+def taper(x, full, none):
+    """Return 1 up to `full`, 0 from `none` on, a half cosine between."""
     return 0.5 + 0.5 * np.cos(np.pi * np.clip((x - full) / (none - full), 0, 1))
 
 
@@ -442,7 +446,7 @@ def resampled(series, interval, offset, steps, dt, shift=0.0, leapfrog=False, ra
     ends = min(np.sin(inside), FULL) if leapfrog else min(inside, 0.95 * np.pi / 2)
     carried = (x < NONE) & (half < ends)
     x, omega, phase = x[carried], omega[carried], phase[carried]
-    factor = _taper(x, FULL, NONE) * _taper(half[carried], 0.9 * ends, ends)
+    factor = taper(x, FULL, NONE) * taper(half[carried], 0.9 * ends, ends)
     factor = factor * interval / dt * np.exp(1j * (2 * x * shift - omega * away))
     if rate:
         factor = factor * 1j * omega

@@ -1,11 +1,17 @@
-"""Where fields that need no time are computed: grids, draped grids, profiles, boreholes, scattered
-points.
+"""Where fields that need no time are computed: grids, draped grids, profiles, boreholes, scattered points, and points of
+labelled data of xarray, Verde and pandas, with the names of Harmonica.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+
+from craton.io.netcdf import TO_METRES, factor, height_factor
+from craton.model.ground.surfaces import GEOGRAPHIC
+from craton.model.media.readers import COORDINATES
+
+WORDS = COORDINATES | {"z": ("upward", *COORDINATES["z"], "height", "altitude")}
 
 
 @dataclass(frozen=True)
@@ -113,12 +119,8 @@ def _drape(table, surface, columns):
         raise ValueError(
             f"the surface has no elevation at {len(lost)} of {z.size} points, the first [{j}, {i}] at x {x[i]:.10g}, y {y[j]:.10g} m"
         )
-    return grid(
-        x,
-        y,
-        z + table.height,
-        f"grid of {len(x)} x {len(y)}, {table.height:.10g} m over {Path(table.surface.file).name}",
-    )
+    words = f"grid of {len(x)} x {len(y)}, {table.height:.10g} m over {Path(table.surface.file).name}"
+    return grid(x, y, z + table.height, words)
 
 
 def _profile(table, surface, columns):
@@ -126,11 +128,8 @@ def _profile(table, surface, columns):
     part = np.linspace(0, 1, table.count)
     length = float(np.linalg.norm(ends[1] - ends[0]))
     xyz = ends[0] + part[:, None] * (ends[1] - ends[0])
-    return scattered(
-        *xyz.T,
-        f"profile of {table.count} over {length:,.10g} m",
-        distance=(part * length, "m", "distance along the profile"),
-    )
+    distance = part * length, "m", "distance along the profile"
+    return scattered(*xyz.T, f"profile of {table.count} over {length:,.10g} m", distance=distance)
 
 
 def _borehole(table, surface, columns):
@@ -143,7 +142,7 @@ def _borehole(table, surface, columns):
 def _scattered(table, surface, columns):
     if table.file is None:
         return scattered(*np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points")
-    held, name = (columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name)
+    held, name = columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name
     if ("z" in held) == ("depth" in held):
         raise ValueError(f"{name} needs exactly one of the columns z and depth")
     height = held["z"] if "z" in held else 0.0 - held["depth"]
@@ -156,3 +155,65 @@ def _scattered(table, surface, columns):
 
 
 KINDS = {"grid": _grid, "drape": _drape, "profile": _profile, "borehole": _borehole, "scattered": _scattered}
+
+
+# --- points of labelled data ------------------------------------------------------------------------------------------
+
+
+def coordinates_of(points):
+    """Return x, y, z of points, m, of one shape, and the dimensions that this shape has.
+
+    Parameters
+    ----------
+    points : tuple of array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
+        Labelled data have easting, northing and upward (or x, y and z, elevation, height; depth
+        counts downward) as coordinates, variables or columns; a grid has easting and northing as
+        dimensions, and upward over both, over none of them or as a third. Units are those of the
+        attributes, also of arrays in a tuple.
+
+    Returns
+    -------
+    xyz : tuple of arrays
+    dims : tuple of str, or None
+        Names of the dimensions of these arrays; None where they have none.
+
+    Raises
+    ------
+    ValueError
+        A coordinate is missing, in degrees or in an unknown unit.
+    """
+    if hasattr(points, "columns"):
+        table = {str(name).lower(): points[name] for name in points.columns}
+        return tuple(_in_metres(axis, *_named(table, axis)) for axis in "xyz"), None
+    if isinstance(points, tuple | list) and len(points) == 3:
+        return tuple(_in_metres(axis, axis, part) for axis, part in zip("xyz", points)), None
+    if not hasattr(points, "dims"):
+        return points, None
+    import xarray
+
+    if not hasattr(points, "data_vars"):
+        points = points.to_dataset(name="values" if points.name is None else points.name)
+    table = {str(name).lower(): points[name] for name in points.variables}
+    x, y, z = (_in_metres(axis, *_named(table, axis)) for axis in "xyz")
+    dims = tuple(dict.fromkeys(dim for part in (z, y, x) for dim in part.dims))
+    parts = xarray.broadcast(*(part.reset_coords(drop=True) for part in (x, y, z)))
+    return tuple(part.transpose(*dims).values for part in parts), dims
+
+
+def _named(table, axis):
+    """Return the first name of an axis that a table has, and its values."""
+    name = next((word for word in WORDS[axis] if word in table), None)
+    if name is None:
+        remedy = f"; {TO_METRES}" if set(table) & set(GEOGRAPHIC) else ""
+        names = " or ".join(WORDS[axis])
+        raise ValueError(f"the points have no {names}; they have {', '.join(table)}{remedy}")
+    return name, table[name]
+
+
+def _in_metres(axis, name, values):
+    """Return a coordinate in metres, depths turned upward."""
+    if axis == "z":
+        scale = height_factor(values, name, "down" if name == "depth" else "up")
+    else:
+        scale = factor(values, "length", name)
+    return values if scale == 1.0 else scale * values.astype(float)

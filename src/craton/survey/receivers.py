@@ -1,9 +1,9 @@
-"""Where the wavefield is read out: names and positions of receivers, and the channels that a run
-records at them.
+"""Where the wavefield is read out: names and positions of receivers, one by one and from files of stations, and the channels
+of fibres.
 """
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -12,16 +12,27 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.io.contents import Stations
-from craton.survey import event, fibres, geography, globe, places, sensors
+from craton.io.contents import Stations, unique_codes
+from craton.io.fdsn import seconds
+from craton.survey import event, geography, places
 from craton.survey.channels import Channel
-from craton.survey.refusals import FAR_AWAY, file_fault, misplaced
+from craton.survey.places import FAR_AWAY, file_fault, misplaced
 from craton.tables.receivers import Points
 from craton.text import first_of
 
 MOST_RECEIVERS = 1_000_000  # of a run: each has a channel for every component of every quantity
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
 KINDS = "CSV, STATIONS, StationXML or FDSN text file"
+# What is told of stations, by what was done with them.
+TOLD = {
+    "twice": "more than once at the same place: {} (one receiver for each)",
+    "moved": "at different places in different epochs: {} (the last epoch is taken: there is no "
+    "origin time; give time.origin)",
+    "nearest": "no epoch holds the origin time: {} (the nearest epoch is taken)",
+    "gone": "sensors that do not record in the epoch of the origin time, left out: {}",
+    "apart": "channels of one location at different places: {} (the place of the first is taken)",
+    "together": "several sensors at one place: {} (one receiver for them)",
+}
 COLUMNS = (
     "a CSV file has columns name, x, y and z (m, up) or depth (m), or name, longitude, latitude "
     "and depth or elevation: see docs/sources.md"
@@ -40,7 +51,7 @@ class Receivers:
         Positions (x, y, z), metres.
     fibres : Fibres or None
         Channels of fibres beside them.
-    stations : globe.Stations or None
+    stations : geography.Stations or None
         Where they are on Earth and from the source.
     source : tuple of float or None
         Position of the first source, m; None where there are several shots.
@@ -121,7 +132,7 @@ def build(scenario) -> Receivers:
         texts["locations"] = None
     return Receivers(
         xyz=np.concatenate([np.empty((0, 3)), *(found.xyz for found in points)]),
-        fibres=fibres.build(cables) if cables else None,
+        fibres=fibres_of(cables) if cables else None,
         elevation=np.concatenate([np.empty(0), *(found.elevation for found in points)]),
         warnings=tuple(text for found in points for text in found.warnings),
         skipped=tuple(text for found in points for text in found.skipped),
@@ -160,8 +171,15 @@ def collect(scenario) -> tuple[list[tuple[int, Receivers]], list[Problem]]:
     entries = _with_networks(_without_repeated(scenario, entries))
     taken = set()
     for i, found in entries:
-        problems += _used_twice(f"receivers.{i}.", scenario.receivers[i], taken, list(found.names))
-        taken.update(found.names)
+        twice = []
+        for name in found.names:
+            twice += [name] if name in taken else []
+            taken.add(name)
+        if twice:
+            others = f" and {len(twice) - 1} more names" if len(twice) > 1 else ""
+            words = f'the name "{twice[0]}"{others} is already taken by another receiver'
+            key = "file" if scenario.receivers[i].where == "file" else "name"
+            problems.append(Problem(f"receivers.{i}.{key}", words, "give every receiver a unique name"))
     return entries, problems
 
 
@@ -174,7 +192,7 @@ def _without_repeated(scenario, entries):
             rows = [n for n, station in enumerate(stations) if station not in seen]
             if len(rows) < len(stations):
                 again = first_of([found.names[n] for n, station in enumerate(stations) if station in seen])
-                words = f"receivers.{i}.file: {sensors.TOLD['twice'].format(again)}"
+                words = f"receivers.{i}.file: {TOLD['twice'].format(again)}"
                 found = replace(found.part(rows), warnings=(*found.warnings, words))
             seen.update(stations)
         kept.append((i, found))
@@ -251,18 +269,6 @@ def _placed(scenario, xyz, deep):
     return places.draped(scenario, xyz, np.full(len(xyz), deep))
 
 
-def _used_twice(key, entry, taken, names):
-    if len(different := set(names)) == len(names) and different.isdisjoint(taken):
-        return []
-    seen, twice = set(taken), []
-    for name in names:
-        twice += [name] if name in seen else []
-        seen.add(name)
-    others = f" and {len(twice) - 1} more names" if len(twice) > 1 else ""
-    message = f'the name "{twice[0]}"{others} is already taken by another receiver'
-    return [Problem(key + ("file" if entry.where == "file" else "name"), message, "give every receiver a unique name")]
-
-
 def read_file(entry, domain, origin=None):
     """Return the stations of a file, their positions (n, 3), m, whether their z still count from the ground, and what
     was left out of the file or taken in place of what: Stations, array, bool, list of str.
@@ -291,7 +297,7 @@ def _stations(file, origin, *_):
     """Stations of a file at a time and what is left out, read once until it changes: checks and
     plans ask several times.
     """
-    return sensors.recorded(io.read(file, "station"), origin)
+    return recorded(io.read(file, "station"), origin)
 
 
 def located(receivers, scenario, sources) -> Receivers:
@@ -311,10 +317,193 @@ def located(receivers, scenario, sources) -> Receivers:
 
 
 def _stations_of(receivers, scenario, earth, source):
-    """Return the `globe.Stations` of receivers; None where the model lies nowhere and there is no source."""
+    """Return the `geography.Stations` of receivers; None where the model lies nowhere and there is no source."""
     if earth is None:
-        return None if source is None else globe.flat(receivers.xyz, source)
+        return None if source is None else geography.flat(receivers.xyz, source)
     depth, ground = places.heights(scenario, receivers.xyz)
     if receivers.elevation is not None:
         ground = np.where(np.isfinite(receivers.elevation), receivers.elevation, ground)
-    return globe.with_heights(globe.stations(earth, receivers.xyz, source), depth, ground)
+    return geography.stations(earth, receivers.xyz, source, (depth, ground))
+
+
+# --- stations of a file that record at a time ---------------------------------------------------------------------------
+
+
+def recorded(stations, origin=None):
+    """Return the stations of a file that record at a time, without those that stand there twice.
+
+    A station's sensors, by their location codes, are receivers of their own where their places
+    differ.
+
+    Parameters
+    ----------
+    stations : craton.io.contents.Stations
+    origin : str, optional
+        Origin time, ISO 8601, UTC; without it the last epoch of each station counts.
+
+    Returns
+    -------
+    stations : Stations
+        Without epochs; `locations` where a station has several receivers.
+    words : list of str
+        What was left out or taken in place of what.
+    """
+    pairs = stations.pairs
+    if stations.epochs is None and len(set(pairs)) == len(pairs):
+        return stations, []
+    rows_of = defaultdict(list)
+    for n, pair in enumerate(pairs):
+        rows_of[pair].append(n)
+    time = None if origin is None else seconds(origin)
+    kept, told = {}, defaultdict(list)
+    for pair, rows in rows_of.items():
+        find = _repeated if stations.epochs is None else _of_epoch
+        kept[pair] = find(stations, rows, time, told, ".".join(filter(None, pair)))
+    words = [TOLD[kind].format(first_of(told[kind])) for kind in TOLD if told[kind]]
+    return _some(stations, kept), words
+
+
+def _place(stations, n):
+    return float(stations.x[n]), float(stations.y[n]), float(stations.depth[n])
+
+
+def _repeated(stations, rows, time, told, name):
+    """Return the first row of each place: those that are left have equal names."""
+    places = {_place(stations, n): n for n in reversed(rows)}
+    if len(places) < len(rows):
+        told["twice"].append(name)
+    return sorted(places.values())
+
+
+def _of_epoch(stations, rows, time, told, name):
+    """Return a row for each place of the sensors that record at a time, s."""
+    begin, end = stations.epochs[rows].T
+    now = begin.max() if time is None else time
+    alive = (begin <= now) & (now < end)
+    if not alive.any():
+        gap = np.maximum(begin - now, now - end)
+        alive = gap == gap.min()
+        told["nearest"] += [name] * (time is not None)
+    sensors, located = {}, stations.locations or [""] * len(stations.x)
+    for n in (n for n, records in zip(rows, alive) if records):
+        first = sensors.setdefault(located[n], n)
+        if _place(stations, first) != _place(stations, n) and name not in told["apart"][-1:]:
+            told["apart"].append(name)
+    places = {_place(stations, n): n for n in reversed(sensors.values())}
+    # only a channel that stands twice gives a row twice
+    if len({(located[n], _place(stations, n), *stations.epochs[n]) for n in rows}) < len(rows):
+        told["twice"].append(name)
+    for n in rows:
+        if located[n] not in sensors and (lost := f"{name}.{located[n]}") not in told["gone"]:
+            told["gone"].append(lost)
+    if time is None and {_place(stations, n) for n in rows} - set(places):
+        told["moved"].append(name)
+    if len(places) < len(sensors):
+        told["together"].append(f"{name} ({', '.join(code or '--' for code in sensors)})")
+    return sorted(places.values())
+
+
+def _some(stations, kept):
+    """Return the stations of some rows, named anew."""
+    rows = [n for some in kept.values() for n in some]
+    base = dict(zip(kept, unique_codes([*kept])))
+    names, locations = [], []
+    for pair, some in kept.items():
+        for n in some:
+            code = stations.locations[n] if stations.locations and len(some) > 1 else ""
+            names.append(f"{base[pair]}.{code}".rstrip("."))
+            locations.append(code)
+    columns = ("networks", "codes", "x", "y", "depth", "elevation")
+    given = {name: column for name in columns if (column := getattr(stations, name)) is not None}
+    picked = {name: [c[n] for n in rows] if isinstance(c, list) else c[rows] for name, c in given.items()}
+    return replace(stations, names=names, locations=locations if any(locations) else None, epochs=None, **picked)
+
+
+@dataclass(frozen=True, eq=False)
+class Fibres:
+    """The channels of all fibres of a run.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the fibre that each channel lies on, (n,).
+    distance : ndarray, shape (n,)
+        Along its fibre, m.
+    xyz : ndarray, shape (n, 3)
+        Middle of the channel, m.
+    ends, tangents : ndarray, shape (n, 2, 3)
+        Where the gauge length begins and ends on the fibre, m, and the fibre's unit tangents there.
+    gauge : ndarray, shape (n,)
+        m.
+    """
+
+    names: list
+    distance: np.ndarray
+    xyz: np.ndarray
+    ends: np.ndarray
+    tangents: np.ndarray
+    gauge: np.ndarray
+
+    def __len__(self):
+        return len(self.names)
+
+    def terms(self, channel):
+        """Terms whose sum is the value of a channel: (position, velocity component 0 1 2, weight)
+        of
+
+        ``(v(s + g/2) . t(s + g/2) - v(s - g/2) . t(s - g/2)) / g``
+
+        with the tangents t of the fibre at both ends of the gauge length g. Where the fibre is
+        straight between them this is the mean over g of the axial strain rate t . dv/ds. Where it
+        bends it also holds the mean of v . dt/ds, which is no strain: channels whose gauge length
+        holds a corner tell of the corner.
+
+        Parameters
+        ----------
+        channel : int
+            Number of the channel.
+        """
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            for axis in range(3):
+                weight = sign * self.tangents[channel, end, axis] / self.gauge[channel]
+                if weight:
+                    yield tuple(self.ends[channel, end]), axis, weight
+
+
+def fibres_of(entries):
+    """Return the channels of ``(name, along (m, 3), spacing, gauge)`` fibres, lengths in m.
+
+    The first channel lies half a gauge length from the fibre's beginning, the others every
+    `spacing` as far as half a gauge length remains behind them. At a corner the tangent is that of
+    the piece towards the middle of the channel.
+
+    Parameters
+    ----------
+    entries : list of (str, (m, 3) array, float, float)
+    """
+    parts = [_channels(*entry) for entry in entries]
+    names, *arrays = zip(*parts)
+    return Fibres([n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays))
+
+
+def _channels(name, along, spacing, gauge):
+    """names, distance, xyz, ends, tangents, gauge of one fibre."""
+    along = np.asarray(along, dtype=float)
+    pieces = np.diff(along, axis=0)
+    lengths = np.linalg.norm(pieces, axis=1)
+    corners = np.concatenate([[0.0], np.cumsum(lengths)])
+    count = int(np.floor((corners[-1] - gauge) / spacing + 1e-9)) + 1
+    distance = gauge / 2 + spacing * np.arange(count)
+    s = np.stack([distance - gauge / 2, distance + gauge / 2], axis=1)
+    tiny = 1e-9 * corners[-1]
+    piece = np.stack(
+        [np.searchsorted(corners, s[:, 0] + tiny, "right") - 1, np.searchsorted(corners, s[:, 1] - tiny, "left") - 1],
+        axis=1,
+    )
+    piece = np.clip(piece, 0, len(pieces) - 1)
+    unit = pieces / lengths[:, None]
+
+    def at(where):
+        return np.stack([np.interp(where, corners, c) for c in along.T], axis=-1)
+
+    return [name] * count, distance, at(distance), at(s), unit[piece], np.full(count, float(gauge))

@@ -2,7 +2,7 @@
 others.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,9 +56,8 @@ class Shot:
         number, _, rest = rest.partition(".")
         if first != "source" or not self.entries or not number.isdecimal():
             return problem
-        return Problem(
-            ".".join(filter(None, ("source", str(self.entries[int(number)]), rest))), problem.message, problem.remedy
-        )
+        key = ".".join(filter(None, ("source", str(self.entries[int(number)]), rest)))
+        return replace(problem, key=key)
 
 
 def split(scenario):
@@ -73,13 +72,10 @@ def split(scenario):
     for n, entry in enumerate(scenario.source):
         for name, source in alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ():
             entries_of[name].append((n, source))
+    columns = {name: tuple(zip(*entries)) for name, entries in entries_of.items()}
     return [
-        Shot(
-            name,
-            scenario.model_copy(update={"source": tuple(source for _, source in entries)}),
-            tuple(n for n, _ in entries),
-        )
-        for name, entries in entries_of.items()
+        Shot(name, scenario.model_copy(update={"source": sources}), numbers)
+        for name, (numbers, sources) in columns.items()
     ]
 
 

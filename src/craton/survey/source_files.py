@@ -11,15 +11,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from craton import io
-from craton.errors import Problem, ScenarioError
+from craton.errors import ScenarioError
 from craton.io.contents import FileSources, MissingLibrary
 from craton.io.limits import MOST_ROWS
-from craton.survey import catalogues, faults, geography, planes, wavelets
-from craton.survey.places import globe_of
-from craton.survey.refusals import file_fault
+from craton.survey import geography, source_arrays, sources, wavelets
+from craton.survey.places import file_fault, globe_of
 from craton.survey.sources import PointSource, double_couple, moment_tensor, positions, shots, shots_of
 from craton.tables.fields import Place
 
+RUPTURES = ("fsp", "srf")  # formats of finite faults
 # SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for
 # its triangle
 MIMIC_TRIANGLE = 1.628
@@ -41,9 +41,14 @@ def contents(entry):
     OSError, ValueError
         The file cannot be read, or not understood.
     """
-    status, row = (os.stat(entry.file), next(row for row in io.formats("source") if row.name == entry.kind))
+    status, row = os.stat(entry.file), next(row for row in io.formats("source") if row.name == entry.kind)
     options = tuple((key, getattr(entry, key)) for key in row.options)
     return _contents(entry.kind, entry.file, options, status.st_mtime_ns, status.st_size)
+
+
+def file_points(entry):
+    """Return the point sources of an entry's file: FileSources or list of FileSource; none of a rupture, or without a file."""
+    return contents(entry) if hasattr(entry, "file") and entry.kind not in RUPTURES else ()
 
 
 @lru_cache(4)
@@ -93,7 +98,7 @@ def build_all(scenario, medium=None):
             built += build(entry, entry.name or f"source {i + 1}", scenario, medium)
         except ValueError as error:  # what only the medium shows
             remedy = getattr(error, "remedy", "move the source, or change the model there")
-            raise ScenarioError([Problem(f"source.{i}", str(error), remedy)]) from None
+            raise ScenarioError.of(f"source.{i}", str(error), remedy) from None
     return built
 
 
@@ -102,7 +107,7 @@ def build(entry, name, scenario, medium) -> list:
     vs, density at positions (n, 3). OSError, ValueError and LookupError say why a file cannot be used.
     """
     if entry.kind == "plane_wave":
-        return [planes.build(entry, name, scenario.domain, medium)]
+        return [sources.plane_wave(entry, name, scenario.domain, medium)]
     return _from_file(entry, name, scenario, medium) if hasattr(entry, "file") else _from_keys(entry, name, scenario)
 
 
@@ -112,7 +117,7 @@ def _from_keys(entry, name, scenario):
     """
     force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
-    delayed, wavelet = (entry.wavelet.delay is not None and entry.wavelet.delay > 0, wavelets.build(entry.wavelet))
+    delayed, wavelet = (entry.wavelet.delay or 0) > 0, wavelets.build(entry.wavelet)
     number = {shot: n for n, shot in enumerate(shots(scenario))}
     names, xyz = shots_of(entry, name), positions(scenario, entry)
     titles = names if entry.shots is not None else [name]
@@ -143,39 +148,35 @@ def on_earth(entry) -> bool:
 def _from_file(entry, name, scenario, medium):
     """Return the sources of a file: points, a catalogue, or a finite fault."""
     held, coordinates = contents(entry), getattr(entry, "coordinates", "geographic")
-    if hasattr(held, "rates"):
+    if entry.kind in RUPTURES:
         mapped = geography.places(scenario.domain, coordinates)
-        return [faults.build(held, name, mapped, medium)]
+        return [source_arrays.finite_fault(held, name, mapped, medium)]
     mapped = geography.places(scenario.domain, held[0].coordinates or coordinates)
-    many = isinstance(held, FileSources) and len(held) > catalogues.MANY
+    many = isinstance(held, FileSources) and len(held) > source_arrays.MANY
     if many and held.force is None and not scenario.domain.planar:  # they stay arrays
         shared = None if entry.wavelet is None else wavelets.build(entry.wavelet)
         catalogue = replace(_placed(held, mapped), name=name, shared=shared)
         if shared is None and (catalogue.tau <= 0).any():
             number = int(np.argmax(catalogue.tau <= 0)) + 1
-            raise ValueError(catalogues.INSTANT.format(f"source {number:,}"))
+            raise ValueError(source_arrays.INSTANT.format(f"source {number:,}"))
         return [catalogue]
     if len(held) > MOST_ROWS:
         raise ValueError(f"{len(held):,} point sources: more than {MOST_ROWS:,} must be moments in space")
     built = []
     for n, point in enumerate(held, 1):
         turn = mapped.rotation(point.longitude, point.latitude)
+        xyz = tuple(map(float, mapped.xyz(point.longitude, point.latitude, point.depth)))
         moment = point.moment if point.plane is None else double_couple(*point.plane)
-        built.append(
-            PointSource(
-                name if len(held) == 1 else f"{name}.{n}",
-                tuple(map(float, mapped.xyz(point.longitude, point.latitude, point.depth))),
-                None if moment is None else turn @ moment @ turn.T,
-                None if point.force is None else turn @ point.force,
-                _wavelet(entry, point),
-            )
-        )
+        moment = None if moment is None else turn @ moment @ turn.T
+        force = None if point.force is None else turn @ point.force
+        title = name if len(held) == 1 else f"{name}.{n}"
+        built.append(PointSource(title, xyz, moment, force, _wavelet(entry, point)))
     return built
 
 
 @lru_cache(2)  # they are checked, and then built
 def _placed(held, places):
-    return catalogues.build(held, "", places, tau_of)
+    return source_arrays.catalogue(held, "", places, tau_of)
 
 
 def _wavelet(entry, point):
@@ -189,7 +190,7 @@ def _wavelet(entry, point):
     if point.width <= 0 and point.force is not None:
         raise ValueError(f"half duration or frequency {point.width:g} must be positive; or give a wavelet")
     if point.width <= 0:
-        raise ValueError(catalogues.INSTANT.format("it"))
+        raise ValueError(source_arrays.INSTANT.format("it"))
     shape = {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
     return wavelets.build(SimpleNamespace(kind=point.wavelet, delay=point.shift, **shape))
 
@@ -210,10 +211,8 @@ def checked(entry, name, scenario):
         problem = "kind", str(error), 'or write the source as kind = "moment_tensor"'
     except (LookupError, OSError, ValueError) as error:
         key = "coordinates" if isinstance(error, LookupError) and hasattr(entry, "coordinates") else "file"
-        problem = (
-            key,
-            *file_fault(entry, error, "file", f"correct the file: see docs/sources.md for the {entry.kind} format"),
-        )
+        advice = f"correct the file: see docs/sources.md for the {entry.kind} format"
+        problem = key, *file_fault(entry, error, "file", advice)
     return [], problem
 
 

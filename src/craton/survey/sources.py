@@ -1,4 +1,4 @@
-"""Point sources: from a scenario's mechanisms to moment tensors and forces in (x, y, z), and what a
+"""Point sources and plane waves: from a scenario's mechanisms to moment tensors and forces in (x, y, z), and what a
 mechanism means in words.
 """
 
@@ -62,6 +62,68 @@ class PointSource:
         return _force_words(self) if self.force is not None else _moment_words(self)
 
 
+@dataclass(frozen=True, eq=False)
+class PlaneWave:
+    """A plane wave that leaves a horizontal plane upwards (and downwards, where an absorbing bottom
+    takes it).
+
+    Parameters
+    ----------
+    name : str
+    xyz : tuple of float
+        Centre of the plane, m.
+    direction : ndarray, shape (3,)
+        Unit vector of the particle motion.
+    speed : float
+        Of the wave at the plane, m/s.
+    velocity : float
+        Particle velocity, m/s, that multiplies the wavelet.
+    wavelet : Wavelet
+    wave : str
+        ``"P"``, ``"SV"`` or ``"SH"``.
+    """
+
+    name: str
+    xyz: tuple
+    direction: np.ndarray
+    speed: float
+    velocity: float
+    wavelet: wavelets.Wavelet
+    wave: str
+    delayed: bool = False
+    warnings: tuple = ()
+    shot: int = 0
+    moment: None = None
+
+    @property
+    def force(self):
+        """Force per area over density, m2/s2 times wavelet: half of it makes the wave that rises,
+        half the one that sinks.
+
+        rho c v is the stress behind a plane wave of particle velocity v (Aki & Richards 2002,
+        section 5.1).
+        """
+        return 2 * self.speed * self.velocity * self.direction
+
+    @property
+    def points(self):
+        """Position that may not lie outside."""
+        return np.array([self.xyz])
+
+    @property
+    def hypocentre(self):
+        """Centre of the plane, (3,) m."""
+        return np.array(self.xyz)
+
+    def describe(self):
+        """Return the source in words: str."""
+        east, north, up = self.direction
+        return (
+            f"plane {self.wave} wave, vertical, {self.speed:g} m/s, particle velocity {self.velocity:g} m/s times wavelet along "
+            f"({east:.3g}, {north:.3g}, {up:.3g})"
+        )
+
+
 def shots(scenario):
     """Names of the shots of a scenario; empty where all sources act together.
 
@@ -69,11 +131,8 @@ def shots(scenario):
     ----------
     scenario : Scenario
     """
-    return tuple(
-        dict.fromkeys(
-            name for i, entry in enumerate(scenario.source, 1) for name in shots_of(entry, f"source {i}") if name
-        )
-    )
+    names = [name for i, entry in enumerate(scenario.source, 1) for name in shots_of(entry, f"source {i}")]
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def shots_of(entry, default_name):
@@ -154,6 +213,58 @@ def _earliest(source):
     wavelet = source.wavelet
     before = wavelet(np.linspace(min(wavelet.start, 0.0), 0.0, 500))
     return 0.0 if source.delayed and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak else wavelet.start
+
+
+def plane_wave(entry, name, domain, medium):
+    """Return the plane wave of a scenario's entry; SV moves along `azimuth`, SH to the right of it.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    name : str
+    domain : Domain
+    medium : callable
+        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m.
+    """
+    across = corners(domain, entry.height)
+    centre, (vp, vs, _) = tuple(map(float, across[0])), medium(across)
+    # in the plane, along x
+    azimuth = np.pi / 2 if domain.planar else np.radians(entry.azimuth) - turn(domain)
+    azimuth += np.pi / 2 if entry.wave == "SH" else 0.0
+    direction = np.array([0.0, 0.0, 1.0]) if entry.wave == "P" else np.array([np.sin(azimuth), np.cos(azimuth), 0.0])
+    speeds = vp if entry.wave == "P" else vs
+    wavelet = wavelets.build(entry.wavelet)
+    delayed = (entry.wavelet.delay or 0) > 0
+    varies = np.ptp(speeds) > 1e-6 * np.max(speeds)
+    warned = (
+        f"{name}: the model varies along the plane of the wave, {speeds.min():g} to {speeds.max():g} m/s: the wave is not plane",
+    ) * int(varies)
+    direction, speed = np.round(direction, 15), float(speeds[0])
+    return PlaneWave(name, centre, direction, speed, entry.velocity, wavelet, entry.wave, delayed, warned)
+
+
+def turn(domain):
+    """Azimuth of +y, radians.
+
+    Parameters
+    ----------
+    domain : Domain
+    """
+    return 0.0 if domain.geographic is None else np.radians(domain.geographic.azimuth)
+
+
+def corners(domain, height):
+    """Centre of a horizontal plane and points about it, (5, 3), m.
+
+    Parameters
+    ----------
+    domain : Domain
+    height : float
+        Elevation of the plane, m.
+    """
+    (x, y), (w, h) = domain.corner[:2], domain.extent[:2]
+    shares = [(0.5, 0.5), (0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)]
+    return np.array([(x + a * w, y + b * h, height) for a, b in shares])
 
 
 # --- mechanisms -----------------------------------------------------------------------------------
@@ -327,10 +438,7 @@ def _mechanism_words(tensor):
     if planes is None:
         return "explosion" if isotropic > 0 else "implosion"
     text = " and ".join("/".join(f"{v:.0f}" for v in plane) for plane in planes)
-    name = (
-        "double couple"
-        if couple > 0.999 and abs(isotropic) < 1e-3
-        else f"moment tensor ({100 * couple:.0f} % double couple)"
-    )
+    pure = couple > 0.999 and abs(isotropic) < 1e-3
+    name = "double couple" if pure else f"moment tensor ({100 * couple:.0f} % double couple)"
     iso = f", {100 * isotropic:.0f} % isotropic" if abs(isotropic) >= 1e-3 else ""
     return f"{name}{iso}, strike/dip/rake {text}"

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from craton import io
+from craton.tables.sources import sample_problems
 
 START_LEVEL = 1e-8  # of the peak: before `start` a wavelet is smaller
 END_LEVEL = 1e-4  # of the peak: after `end` a wavelet is smaller
@@ -430,7 +431,7 @@ def _edge(values, level, side):
 
 def sample_arrays(spec):
     """Return times and values of a ``samples`` wavelet as arrays, read from its file where it has
-    one, and checked (see `check_samples`).
+    one; a ValueError says why they make no wavelet.
 
     Parameters
     ----------
@@ -438,30 +439,6 @@ def sample_arrays(spec):
     """
     times, values = (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
     times, values = np.array(times, dtype=float), np.array(values, dtype=float)
-    check_samples(times, values)
+    for _, message, _ in sample_problems(times, values):
+        raise ValueError(message)
     return times, values
-
-
-def check_samples(times, values):
-    """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times
-    not increasing, all zero.
-
-    Parameters
-    ----------
-    times : array_like
-        s.
-    values : array_like
-    """
-    if len(times) != len(values):
-        raise ValueError(f"{len(values)} values are given for {len(times)} times")
-    if len(times) < 4:
-        raise ValueError(f"{len(times)} samples are too few, at least 4 are required")
-    if not (np.isfinite(times).all() and np.isfinite(values).all()):
-        raise ValueError(
-            f"sample {int(np.flatnonzero(~(np.isfinite(times) & np.isfinite(values)))[0]) + 1} is not finite"
-        )
-    back = np.flatnonzero(np.diff(times) <= 0)
-    if len(back):
-        raise ValueError(f"time {times[back[0] + 1]:g} s is not after the previous one, {times[back[0]]:g} s")
-    if not np.any(values):
-        raise ValueError("all samples are zero")

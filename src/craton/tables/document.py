@@ -1,8 +1,9 @@
-"""Tables from TOML, with overrides, and a scenario as TOML; problems with their file and line."""
+"""Tables from TOML, with overrides, and a scenario as TOML; the line of each key, and problems with their file and line."""
 
 import os
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,15 @@ from typing import Any
 from craton.errors import Problem, ScenarioError
 from craton.io import regular
 from craton.io.contents import FileError
-from craton.tables.lines import line_map, line_of
 from craton.text import nearest, shown, toml_pairs
 
 LARGEST = 1 << 30  # bytes of a scenario
 FILE_KEYS = ("file", "mesh", "observed", "recorded")  # keys whose strings are paths, in whatever table
+_TOKEN = re.compile(
+    r'(?P<string>"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\')'
+    r"|(?P<blank>[ \t\r]+|\#[^\n]*)|(?P<newline>\n)|(?P<mark>[][{}=,.])|(?P<bare>[^][{}=,.\s\#\"']+)|(?P<bad>.)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -97,12 +102,8 @@ def reads(text, check, overrides=(), file="scenario", synonyms=None):
     except tomllib.TOMLDecodeError as error:
         return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
     except (ValueError, RecursionError):  # of Python itself
-        problem = Problem(
-            "",
-            "a number has thousands of digits, or tables are nested hundreds deep",
-            "no key needs that: check the file",
-        )
-        return Reading(None, (problem,), file, text, overrides)
+        message = "a number has thousands of digits, or tables are nested hundreds deep"
+        return Reading(None, (Problem("", message, "no key needs that: check the file"),), file, text, overrides)
     long = _long_integers(values)
     if long:
         return Reading(None, long, file, text, overrides)
@@ -373,3 +374,121 @@ def tables_as_toml(tables):
         elif name not in plain:
             parts += ["\n".join([f"[[{name}]]", *toml_pairs(item, wide=True)]) for item in value]
     return "\n\n".join(parts) + "\n"
+
+
+# --- lines of keys, also in arrays of tables, inline tables and arrays over many lines ---------------------------------
+
+
+def line_map(text: str) -> dict[tuple, int]:
+    """Return the line numbers, from 1, of the paths ``("source", 0, "at", 2)`` of a TOML text; for text that is not
+    TOML, of what stands before the error.
+    """
+    reader = _Reader()
+    with suppress(StopIteration, RecursionError, ValueError):  # the end, or not TOML from there on
+        reader.document(text)
+    return reader.lines
+
+
+def line_of(lines: dict[tuple, int], path: tuple) -> int | None:
+    """Return the line of a path, or of the nearest table around it that has one; None where there is none."""
+    return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
+
+
+def _tokens(text):
+    """Yield the kind, text and line of every token; blanks and comments are none."""
+    line = 1
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "blank":
+            yield match.lastgroup, match.group(), line
+        line += match.group().count("\n")
+    yield "newline", "\n", line
+
+
+class _Reader:
+    """One pass over the tokens; `kind`, `text` and `line` are those of the token that is read next."""
+
+    def __init__(self):
+        self.lines, self.counts = {}, {}
+
+    def document(self, text):
+        self.tokens, table = _tokens(text), ()
+        self.step()
+        while True:
+            self.skip_newlines()
+            if self.take("["):
+                table = self.header()
+            else:
+                self.pair(table)
+
+    def step(self):
+        self.kind, self.text, self.line = next(self.tokens)
+
+    def take(self, mark):
+        """Step over a mark, and return whether it stands here."""
+        found = self.kind == "mark" and self.text == mark
+        if found:
+            self.step()
+        return found
+
+    def skip_newlines(self):
+        while self.kind == "newline":
+            self.step()
+
+    def header(self):
+        line, double, path = self.line, self.take("["), ()
+        *parents, name = self.key()
+        for parent in parents:  # arrays of tables on the way stand for their last table
+            path = (*path, parent)
+            path += (self.counts[path],) if path in self.counts else ()
+        path = (*path, name)
+        if double:
+            self.counts[path] = self.counts.get(path, -1) + 1
+            self.lines.setdefault(path, line)
+            path = (*path, self.counts[path])
+        self.lines[path] = line
+        while self.take("]"):
+            pass
+        return path
+
+    def key(self):
+        names = []
+        while not names or self.take("."):
+            if self.kind not in ("string", "bare"):
+                raise ValueError
+            names.append(self.text[1:-1] if self.kind == "string" else self.text)
+            self.step()
+        return names
+
+    def pair(self, table):
+        line = self.line
+        for name in self.key():
+            table = (*table, name)
+            self.lines.setdefault(table, line)
+        if not self.take("="):
+            raise ValueError
+        self.value(table)
+
+    def value(self, path):
+        self.lines.setdefault(path, self.line)
+        if self.take("["):
+            self.items(path, "]")
+        elif self.take("{"):
+            self.items(path, "}")
+        else:
+            while self.kind != "newline" and not (self.kind == "mark" and self.text in ",]}"):
+                self.step()
+
+    def items(self, path, closing):
+        index = 0
+        self.skip_newlines()
+        while not self.take(closing):
+            if closing == "}":
+                self.pair(path)
+            else:
+                self.lines[(*path, index)] = self.line
+                self.value((*path, index))
+                index += 1
+            self.skip_newlines()
+            if not self.take(",") and self.text != closing:
+                raise ValueError
+            self.skip_newlines()

@@ -488,14 +488,10 @@ def _path(value):
     return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
 
 
-Flag = Annotated[
-    bool,
-    must(
-        lambda value: isinstance(value, bool),
-        "{value} is neither true nor false",
-        "write true or false, without quotes",
-    ),
-]
+_IS_BOOL = must(
+    lambda value: isinstance(value, bool), "{value} is neither true nor false", "write true or false, without quotes"
+)
+Flag = Annotated[bool, _IS_BOOL]
 Text = Annotated[str, BeforeValidator(_text)]
 FilePath = Annotated[str, BeforeValidator(_path)]
 Length = quantity("length")
@@ -553,9 +549,7 @@ class Position(_At):
     def _as_written(self):
         if self.depth is None:
             return [self.x, self.z] if self.y is None else [*self.xyz]
-        return {
-            name: value for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth)) if value is not None
-        }
+        return {name: value for name, value in dict(self).items() if value is not None}
 
     @property
     def xyz(self):
@@ -565,13 +559,8 @@ class Position(_At):
 
 def _with_y(position):
     if position.y is None:
-        raise wrong(
-            (
-                "",
-                "a position in a 3-D domain needs three coordinates, y is missing",
-                "write [x, y, z] in m, or { x =, y =, depth = }",
-            )
-        )
+        message = "a position in a 3-D domain needs three coordinates, y is missing"
+        raise wrong(("", message, "write [x, y, z] in m, or { x =, y =, depth = }"))
     return position
 
 

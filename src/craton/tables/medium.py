@@ -28,8 +28,7 @@ from craton.tables.fields import (
     whole,
     wrong,
 )
-from craton.tables.ground import Grounded
-from craton.tables.on_earth import EarthFile
+from craton.tables.ground import EarthFile, Grounded
 from craton.text import listed, number
 from craton.units import UnitError, si
 

@@ -1,5 +1,5 @@
-"""From what the validation says to problems for people: keys as they were written, nearest names,
-remedies, all at once.
+"""From tables and objects to a scenario, and from what the validation says to problems for people: keys as they were
+written, nearest names, remedies, all at once.
 """
 
 import tomllib
@@ -10,12 +10,26 @@ from typing import get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from craton.errors import Problem
+from craton.io import objects
+from craton.io.contents import FileError
 from craton.tables.fields import Table
 from craton.tables.foreign import adopt, dotted
-from craton.tables.objects import as_files
 from craton.text import control, listed, nearest, shown
 
 TITLE = ("title",)
+LARGE = 10_000  # elevations: more of them are written to a file, fewer stand in the scenario
+DEGREES = {"lon", "longitude", "lat", "latitude"}  # dimensions of an array on Earth
+# What an object may stand for, by table of the scenario: the keys beside its file.
+TABLES = {
+    "model": {"dataset": {"kind": "file"}},
+    "source": {"event": {"kind": "quakeml"}, "table": {"kind": "csv"}},
+    "receivers": {"inventory": {}, "table": {}},
+}
+NOUNS = {
+    "model": "an xarray.Dataset",
+    "source": "an Event or Catalog of ObsPy or a pandas.DataFrame",
+    "receivers": "an Inventory of ObsPy or a pandas.DataFrame",
+}
 
 
 def diagnose(values, root, scenarios=None):
@@ -269,3 +283,59 @@ def _as_written(problem, renamed):
         if problem.key == right or problem.key.startswith(right + "."):
             return Problem(wrong + problem.key[len(right) :], problem.message, problem.remedy)
     return problem
+
+
+# --- objects of a scenario that is built in Python ----------------------------------------------------------------------
+
+
+def as_files(values):
+    """Return the tables of a scenario, and problems, with objects (Dataset, DataFrame, Event, Inventory) as files that hold
+    the same: a table, an entry of a list, or the value of a key ``file`` may be one.
+    """
+    problems = []
+
+    def file_of(value, path):
+        """Write an object and return its file; the path is that of the table it belongs to."""
+        try:
+            return objects.write(value, next(step for step in reversed(path) if isinstance(step, str)))
+        except FileError as error:
+            problems.append(Problem(dotted((*path, "file")), str(error), error.remedy))
+            return "unwritten"
+
+    def entry(value, path):
+        """Return a table, or the table that an object stands for."""
+        kinds, kind = TABLES.get(path[0], {}), objects.kind_of(value)
+        if kind in kinds:
+            return kinds[kind] | {"file": file_of(value, path)}
+        if kind is not None:
+            message = f"a {type(value).__module__.partition('.')[0]} {type(value).__name__} cannot stand here"
+            remedy = f"give {NOUNS.get(path[0], 'a table')}, or a dict with its keys"
+            problems.append(Problem(dotted(path), message, remedy))
+            return {}
+        if not isinstance(value, dict):
+            return value
+        return kinds.get(objects.kind_of(value.get("file")), {}) | inside(value, path)
+
+    def inside(value, path):
+        """Return a value of a table with the objects in it as files."""
+        kind = objects.kind_of(value)
+        if path[-1] == "file" and kind:
+            return file_of(value, path[:-1])
+        if path[-1] == "topography" and kind == "dataset" and _in_a_file(value):
+            return {"file": file_of(value, path)}
+        return {k: inside(v, (*path, k)) for k, v in value.items()} if isinstance(value, dict) else value
+
+    def table(name, value):
+        if name not in ("source", "receivers"):
+            return entry(value, (name,))
+        if objects.kind_of(value.get("file") if isinstance(value, dict) else value):
+            value = [value]
+        return [entry(v, (name, n)) for n, v in enumerate(value)] if isinstance(value, list | tuple) else value
+
+    return {name: table(name, value) for name, value in values.items()}, problems
+
+
+def _in_a_file(array):
+    """Whether elevations are on longitude and latitude, in a projection of their own, or many."""
+    on_earth = {str(dim).lower() for dim in array.dims} & DEGREES
+    return bool(on_earth) or "spatial_ref" in array.coords or getattr(array, "size", 0) > LARGE

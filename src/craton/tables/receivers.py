@@ -359,30 +359,3 @@ class Peaks(Table):
 PeakMaps = Annotated[
     many(Peaks, "peaks"), unique_names("the name {} of a map of peaks is used twice", "give each map a unique name")
 ]
-
-
-def peak_problems(scenario):
-    """Problems of maps of peaks of a 2-D domain, of planes that do not cut the domain, of chunks,
-    and of several shots.
-
-    Parameters
-    ----------
-    scenario : WaveScenario
-
-    Yields
-    ------
-    tuple
-        (key, message, remedy)
-    """
-    chunk = getattr(scenario.domain, "chunk", None)
-    shots = any(entry.shot or entry.shots for entry in scenario.source)
-    for n, spec in enumerate(getattr(scenario, "peaks", ())):
-        if scenario.domain.planar:
-            message = "a map of peaks needs a 3-D domain"
-            yield f"peaks.{n}", message, "leave [[peaks]] out, or give the domain three dimensions"
-        elif chunk is not None and not spec.on_ground:
-            message = "in a chunk of the Earth a map of peaks lies on the ground"
-            yield f"peaks.{n}.plane", message, "leave plane out"
-        elif shots:
-            message = "a survey of shots keeps no maps of peaks"
-            yield f"peaks.{n}", message, "leave [[peaks]] out, or run one shot without its name"

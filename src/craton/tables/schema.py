@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, W
 
 from craton.conventions import DEVICES, GRADIENT_MISFITS, GRADIENT_STORAGES, GRADIENT_SUMS, PARAMETER_SETS, QUANTITIES
 from craton.errors import ScenarioError
-from craton.tables.consistency import place_problems, plane_problems, shot_problems, space_problems
+from craton.tables.consistency import problems
 from craton.tables.fields import (
     Distance,
     Duration,
@@ -34,13 +34,11 @@ from craton.tables.fields import (
     whole,
     wrong,
 )
-from craton.tables.ground import sampled
-from craton.tables.injection import Injections, Recordings, injection_problems
+from craton.tables.ground import framed_model, sampled
 from craton.tables.medium import Model
-from craton.tables.on_earth import framed_model, unframed_problems
 from craton.tables.problems import diagnose
-from craton.tables.receivers import PeakMaps, Receivers, Snapshot, peak_problems
-from craton.tables.sources import Source
+from craton.tables.receivers import PeakMaps, Receivers, Snapshot
+from craton.tables.sources import Injections, Recordings, Source
 from craton.text import html_sections, number, shown
 
 
@@ -371,16 +369,7 @@ class WaveScenario(Document):
         return self
 
     def _problems(self):
-        yield from unframed_problems(self)
-        yield from plane_problems(self) if self.domain.planar else space_problems(self)
-        yield from place_problems(self)
-        yield from shot_problems(self)
-        yield from peak_problems(self)
-        yield from injection_problems(self)
-        step, sampling = self.time.step, self.output.sampling
-        if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
-            message = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
-            yield "output.sampling", message, "leave sampling out to store every step"
+        return problems(self)
 
 
 class _Box(Volume):

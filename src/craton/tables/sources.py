@@ -1,17 +1,21 @@
-"""Sources, their wavelets and their files, as a scenario states them."""
+"""Sources, their wavelets and their files, and wavefields recorded and injected around a box, as a scenario states them."""
 
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import AfterValidator, create_model
 
 from craton.conventions import MAGNITUDES
 from craton.io import formats
 from craton.tables.fields import (
+    Distance,
     Duration,
     FilePath,
     Flag,
     Frequency,
+    Latitude,
     Length,
+    Longitude,
     Table,
     Text,
     Time,
@@ -24,10 +28,11 @@ from craton.tables.fields import (
     spatial,
     tagged,
     union,
+    unique_names,
     whole,
     wrong,
 )
-from craton.tables.receivers import AnyAt, Line, Points, Side
+from craton.tables.receivers import AnyAt, Line, Points, Side, SnapshotName
 from craton.text import listed, number
 
 Moment = quantity("moment", above=0)
@@ -111,17 +116,24 @@ class Samples(_Wavelet):
             message = f"{listed(keys, 'and')} are mutually exclusive" if keys else "missing: no samples are given"
             message = f"only {keys[0]} is given" if len(keys) == 1 else message
             yield "", message, "give either file, or both times and values"
-        elif self.file is None and len(times) != len(values):
-            message = f"{len(values)} values are given for {len(times)} times"
-            yield "values", message, "give one value for each time"
-        elif self.file is None and len(times) < 4:
-            message = f"{len(times)} samples are too few"
-            yield "times", message, "cubic interpolation needs at least 4 samples"
         elif self.file is None:
-            falls = [i for i in range(1, len(times)) if not times[i] > times[i - 1]]
-            for i in falls[:1]:
-                message = f"time {i} is not after the previous one"
-                yield f"times.{i}", message, "list times in increasing order"
+            yield from sample_problems(times, values)
+
+
+def sample_problems(times, values):
+    """Yield why samples, at times in s, make no wavelet: (key, message, remedy)."""
+    if len(times) != len(values):
+        yield "values", f"{len(values)} values are given for {len(times)} times", "give one value for each time"
+        return
+    if len(times) < 4:
+        yield "times", f"{len(times)} samples are too few", "cubic interpolation needs at least 4 samples"
+    for n in np.flatnonzero(~np.isfinite(np.add(times, values)))[:1]:
+        yield "values", f"sample {n + 1} is not finite", "leave it out"
+    for n in np.flatnonzero(np.diff(times) <= 0)[:1]:
+        message = f"time {times[n + 1]:g} s is not after the previous one, {times[n]:g} s"
+        yield f"times.{n + 1}", message, "list times in increasing order"
+    if not np.any(values):
+        yield "values", "all samples are zero", "give the values of a wavelet"
 
 
 Wavelet = tagged(
@@ -409,4 +421,117 @@ Source = tagged(
     force=PointForce,
     plane_wave=PlaneWave,
     **{row.name: _keys_of(row.name) for row in formats("source")},
+)
+
+
+def box_problems(table):
+    """Problems of the corners of a box.
+
+    Parameters
+    ----------
+    table : Table
+        With ``from_`` and ``to``.
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    if len(table.from_) != len(table.to):
+        yield "to", "from and to have different lengths", "write both as [x, y, z]"
+    elif any(a >= b for a, b in zip(table.from_, table.to)):
+        remedy = "from is the lower south-west corner, to the upper north-east one"
+        yield "to", "the box ends before it begins", remedy
+
+
+class Recording(Table):
+    """A recording of the wavefield on the sides of a box with the corners ``from`` and ``to`` (m),
+    for an injection into another run; a box that ends at the free surface has no side there.
+
+    With a ``sampling`` (m) it is recorded at points, for runs of any grid, up to a ``thickness``
+    (m; None: four times the sampling) from the sides, and corners count from an ``origin`` (m), if
+    there is one. In a chunk of the Earth they count from the ground at a ``longitude`` and
+    ``latitude``. The axes are turned there by an ``azimuth`` (degrees, clockwise).
+    """
+
+    name: SnapshotName = key('"basin"')
+    from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
+    to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
+
+    sampling: Distance | None = None
+    thickness: Distance | None = None
+    origin: in_space_or_plane(Length, "xyz", "m") | None = None
+    longitude: Longitude | None = None
+    latitude: Latitude | None = None
+    azimuth: quantity("angle", least=-360, most=360) = 0.0
+
+    def _problems(self):
+        yield from box_problems(self)
+        alone = () if self.longitude is not None else ("azimuth",)
+        for name in ("thickness", "origin", *alone):
+            if self.sampling is None and getattr(self, name):
+                remedy = "add sampling, the distance of the points, m"
+                yield name, f"{name} needs a recording at points", remedy
+        if (self.longitude is None) != (self.latitude is None):
+            yield "latitude", "longitude and latitude go together", "give both, or none"
+        if self.origin is not None and self.longitude is not None:
+            yield "origin", "origin and longitude are mutually exclusive", "leave one out"
+        if self.azimuth and len(self.from_) == 2:
+            yield "azimuth", "a box in the plane is not turned", "leave it out"
+
+
+class Injection(Table):
+    """An incident wavefield that enters through the sides of a box: inside is the total field,
+    outside the scattered one. ``recorded`` is the folder of the run that recorded it as ``name``.
+    """
+
+    recorded: FilePath = key('"regional/result.zarr"')
+    name: SnapshotName = key('"basin"')
+
+
+class InjectedWavefield(Table):
+    """An incident wavefield of another program, which enters through the sides of the box with the
+    corners ``from`` and ``to`` (m): velocity or displacement, and stress or strain, at points around
+    these sides. ``at`` is added to the positions in the file.
+    """
+
+    file: FilePath = key('"wavefield.nc"')
+    from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
+    to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
+    at: in_space_or_plane(Length, "xyz", "m") | None = None
+
+    def _problems(self):
+        yield from box_problems(self)
+
+
+class InjectedPlaneWave(Table):
+    """A plane wave that rises in the half-space below flat layers and enters the box with the
+    corners ``from`` and ``to`` (m), with all that layers and free surface make of it. It travels to
+    the ``azimuth`` (degrees from +y, clockwise; along x in the plane) at the ``incidence`` (degrees
+    from the vertical), and moves with ``velocity`` (m/s) times the wavelet ``at`` a position (m;
+    None: below the centre of the box).
+    """
+
+    wave: Wave = key('"P"  # or "SV", "SH"')
+    from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
+    to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
+    azimuth: quantity("angle", least=-360, most=360) = 0.0
+    incidence: quantity("angle", above=-90, below=90) = 0.0
+    at: in_space_or_plane(Length, "xyz", "m") | None = None
+    velocity: quantity("velocity") = 1.0
+    wavelet: Wavelet = key('{ kind = "ricker", frequency = 1 }')
+
+    def _problems(self):
+        yield from box_problems(self)
+        if not self.velocity:
+            remedy = "give the peak particle velocity of the incident wave, m/s"
+            yield "velocity", "the velocity is zero", remedy
+
+
+Recordings = Annotated[
+    many(Recording, "recording"),
+    unique_names("the name {} of a recording is used twice", "give each one a unique name"),
+]
+Injections = many(
+    tagged("injection", None, recorded=Injection, wave=InjectedPlaneWave, file=InjectedWavefield), "injection"
 )

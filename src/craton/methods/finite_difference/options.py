@@ -5,6 +5,7 @@ methods that it may meet.
 from typing import Annotated
 
 from craton.conventions import FACES
+from craton.tables.consistency import grid_rest, off_plane, positions, shallow, silence, sizes, velocities
 from craton.tables.fields import (
     Distance,
     Frequency,
@@ -20,7 +21,6 @@ from craton.tables.fields import (
 from craton.tables.foreign import Foreign
 from craton.tables.medium import RADIAL, LayerSpeeds
 from craton.tables.schema import Geographic, RankGrid, Volume, WaveRun, WaveScenario
-from craton.tables.suspicions import grid_rest, off_plane, positions, shallow, silence, sizes, velocities
 from craton.text import shown
 
 OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}

@@ -26,7 +26,7 @@ from craton.methods.waves.interpolate import AxisWeights
 from craton.methods.waves.peaks import Sites
 from craton.methods.waves.tables import Changed, Rows, scaled, stacked
 from craton.model.ground import terrain
-from craton.survey.planes import PlaneWave
+from craton.survey.sources import PlaneWave
 from craton.tables.receivers import Plane
 from craton.text import first_of
 

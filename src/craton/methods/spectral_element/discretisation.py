@@ -42,7 +42,7 @@ class Medium(ElementGeometry):
         Boundary condition on each named face.
     not_layered : str
         Why faces of which nothing is said have no absorbing layers; "" where they have.
-    globe : craton.survey.globe.Globe or None
+    globe : craton.survey.geography.Globe or None
         Of a chunk of the Earth.
     ground : Terrain or None
         Topography of the model.

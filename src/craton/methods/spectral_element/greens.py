@@ -24,7 +24,7 @@ from craton.methods.spectral_element import sources
 from craton.methods.spectral_element.equations import absorbing_layer
 from craton.methods.waves.greens import station_problems
 from craton.methods.waves.tables import Rows, stacked
-from craton.survey.globe import in_corners
+from craton.survey.geography import in_corners
 
 BULGE = 0.01  # of an element's extent: how far a curved one may reach beyond its 27 nodes
 LAYOUT = "Legendre coefficients"  # what is kept of an element, as stores name it

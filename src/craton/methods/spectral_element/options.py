@@ -8,6 +8,7 @@ from pydantic import PrivateAttr
 
 from craton.conventions import FACES
 from craton.methods.spectral_element.mesh.chunk_options import Chunk, beside_chunk, chunk_problems
+from craton.tables.consistency import positions, shallow, silence, sizes, velocities
 from craton.tables.fields import (
     Distance,
     FilePath,
@@ -28,7 +29,6 @@ from craton.tables.fields import (
 from craton.tables.foreign import Foreign
 from craton.tables.medium import LayerSpeeds
 from craton.tables.schema import Geographic, Output, Volume, WaveRun, WaveScenario
-from craton.tables.suspicions import positions, shallow, silence, sizes, velocities
 from craton.text import listed, number
 
 

@@ -33,8 +33,7 @@ from craton.methods.spectral_element.sites import (
 from craton.methods.spectral_element.sources import element_parts, holding, moment_rows
 from craton.methods.waves.tables import Changed, Rows, stacked
 from craton.model.mesh import meshing
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
+from craton.survey.source_arrays import Catalogue, FiniteFault
 
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
 BATCH = 4096  # positions whose polynomials are evaluated at a time

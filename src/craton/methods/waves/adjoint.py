@@ -9,8 +9,7 @@ from craton.core.plan import Array, Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.waves import q_parameters, tables
 from craton.methods.waves.sources import AXES, MOVED, PARTS, collected, components, shifted
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
+from craton.survey.source_arrays import Catalogue, FiniteFault
 
 STEP = 1e-30  # so small that its square is lost beside the value
 PARTS_AT_MOST, FEW = 32, 1 << 12  # in how many parts arrays are taken, of more values than these

@@ -19,14 +19,14 @@ from craton.methods.waves.coupling import boxes, recorded
 from craton.methods.waves.greens import Volume
 from craton.methods.waves.space import Space
 from craton.survey import channels as survey_channels
-from craton.survey import leapfrog, silence, source_files
+from craton.survey import checks, leapfrog, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
-from craton.survey.planes import PlaneWave
 from craton.survey.receivers import located
 from craton.survey.shots import refusal
+from craton.survey.sources import PlaneWave
 from craton.text import number
 
 # a run has diverged beyond this multiple of the largest value that all sources together could give to one cell or element
@@ -105,7 +105,7 @@ def set_up(domain: Domain) -> Setup:
     refuse_all([*domain.problems(), *tables])
     all_sources = domain.in_media(source_files.build_all(scenario, domain.values))
     all_receivers = located(survey_receivers.build(scenario), scenario, all_sources)
-    all_sources, all_receivers = silence.warned(scenario, all_sources, all_receivers, domain.values)
+    all_sources, all_receivers = checks.warned_of_silence(scenario, all_sources, all_receivers, domain.values)
     incident = recorded.opened(scenario, domain.method)
     begin = survey_sources.start_time(scenario, all_sources) if all_sources else np.inf
     scenario = recorded.timed(scenario, incident, begin)

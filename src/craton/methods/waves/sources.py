@@ -21,8 +21,7 @@ from craton.methods.protocol import Reuse
 from craton.methods.waves import tables
 from craton.methods.waves.tables import MOST_ROWS, injection, of_values, table_of
 from craton.survey import leapfrog
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
+from craton.survey.source_arrays import Catalogue, FiniteFault
 
 SORTED = 48  # bytes of a row while the table is sorted
 SLIPPING, WAVELETS = 1024, 256  # components of faults, and wavelets of catalogues, that are corrected at a time

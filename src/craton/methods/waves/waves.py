@@ -97,7 +97,7 @@ class WaveMethod:
             dataset.attrs |= {f"source_{axis}": value for axis, value in zip("xyz", plan.receivers.source)}
         stations = plan.receivers.stations
         if stations is not None and stations.axes is not None:
-            from craton.survey.globe import local
+            from craton.survey.geography import local
 
             dataset = local(dataset, stations)
         return dataset

@@ -296,7 +296,7 @@ class MappedSource(Source):
     key : str
         Of the file in the scenario.
     variables : sequence of str
-    frame : craton.tables.on_earth.Frame
+    frame : craton.tables.ground.Frame
     system : craton.model.mapping.System
         Of the coordinates of the file.
     """

@@ -31,7 +31,7 @@ from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.sources import AXES, PARTS
 from craton.methods.waves.tables import sampling, stacked_rows
 from craton.model.media import earth
-from craton.survey.planes import PlaneWave
+from craton.survey.sources import PlaneWave
 from craton.text import megabytes
 
 # measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space

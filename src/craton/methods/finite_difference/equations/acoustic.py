@@ -6,8 +6,7 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.model.media import earth, rheology
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
+from craton.survey.source_arrays import Catalogue, FiniteFault
 
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
 INSTEAD = "leave domain.waves out"

@@ -20,10 +20,8 @@ from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.waves import tables
 from craton.model.media import earth, rheology
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
-from craton.survey.planes import PlaneWave
-from craton.survey.sources import largest_moment
+from craton.survey.source_arrays import Catalogue, FiniteFault
+from craton.survey.sources import PlaneWave, largest_moment
 
 ORDER = 4  # of the differences that it was validated for
 HIGHEST = 65504.0  # of half precision

@@ -23,7 +23,7 @@ from craton.methods.waves.problem import step_problems, time_step_for
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS
 from craton.model.mesh.hexmesh import Prepared
-from craton.survey import globe
+from craton.survey import geography
 from craton.survey import problems as survey_problems
 from craton.text import duration
 
@@ -144,7 +144,7 @@ def count(scenario, machine, ranks=1):
         Too many ranks for the chunk; sources or receivers outside it.
     """
     chunk = earth_chunk.chunk_of(scenario)
-    on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))})
+    on_earth = scenario.model_copy(update={"domain": scenario.domain.on(geography.Globe(chunk))})
     refuse_all(survey_problems(on_earth))
     limit, per_element = columns(scenario, chunk, machine)
     step = scenario.time.step or time_step_for(limit)

@@ -12,7 +12,7 @@ from craton.model.globe import earth_chunk
 from craton.model.ground import terrain
 from craton.model.mesh import locate
 from craton.model.mesh.hexmesh import named_by_place
-from craton.survey import globe, places, receivers, sources
+from craton.survey import geography, places, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
 MANY = 1000  # positions that are remembered with their places in the mesh
@@ -194,7 +194,7 @@ def place_on_earth(scenario, team):
         prepared, scenario = earth_chunk.prepared(scenario, chunk)
     else:
         prepared, scenario = earth_chunk.prepared_slice(scenario, chunk, grid, team.rank, 1)
-    return scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))}), prepared
+    return scenario.model_copy(update={"domain": scenario.domain.on(geography.Globe(chunk))}), prepared
 
 
 def place_on_mesh(scenario, mesh, bounds=None):

@@ -13,7 +13,7 @@ from craton.methods.waves.coupling import recorded
 from craton.methods.waves.coupling.oblique import STRESS, VELOCITY, side_problems, turned
 from craton.methods.waves.tables import Changed, stacked
 from craton.tables.fields import spatial
-from craton.tables.injection import Recording
+from craton.tables.sources import Recording
 from craton.text import first_of
 
 ALIKE = {  # what to change where two runs are not alike
@@ -67,7 +67,7 @@ class Shell:
 
     Parameters
     ----------
-    spec : craton.tables.injection.Recording
+    spec : craton.tables.sources.Recording
     local : (n, 3) array
         In the axes of the box, m.
     xyz : (n, 3) array
@@ -273,7 +273,7 @@ def recordings(boxes, specs, band):
     Parameters
     ----------
     boxes : Boxes
-    specs : tuple of craton.tables.injection.Recording
+    specs : tuple of craton.tables.sources.Recording
     band : float
         Highest frequency of the run, Hz.
     """
@@ -422,7 +422,7 @@ def shell_of(spec, top, frame=None):
 
     Parameters
     ----------
-    spec : craton.tables.injection.Recording
+    spec : craton.tables.sources.Recording
     top : float
         Elevation of the ground, m: in the axes of the run, with a frame in those of the box;
         infinite where the top is no free surface.

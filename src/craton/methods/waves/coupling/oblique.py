@@ -16,7 +16,7 @@ from craton.methods.waves.coupling.sampled import summed
 from craton.model.ground import terrain
 from craton.survey import leapfrog, wavelets
 from craton.survey.layered_response import Stack, response
-from craton.survey.planes import turn
+from craton.survey.sources import turn
 from craton.tables.fields import spatial
 from craton.text import rounded_up
 

@@ -79,7 +79,7 @@ class ScenarioError(CratonError):
 
 def refuse(key: str, message: str, remedy: str = "") -> NoReturn:
     """Raise the ScenarioError of one problem."""
-    raise ScenarioError([Problem(key, message, remedy)])
+    raise ScenarioError.of(key, message, remedy)
 
 
 class ResourceError(CratonError):

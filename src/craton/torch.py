@@ -111,8 +111,7 @@ class Layer:
     def check(self, fields):
         """Refuse tensors that are not the parameters."""
         if len(fields) != len(self.names):
-            words = f"{len(fields)} tensors"
-            refuse("layer", words, f"give {', '.join(self.names)}")
+            refuse("layer", f"{len(fields)} tensors", f"give {', '.join(self.names)}")
         problems = [
             Fault(f"layer.{name}", f"has the shape {tuple(f.shape)}", f"give it {self.shape}")
             for name, f in zip(self.names, fields)

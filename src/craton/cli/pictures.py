@@ -66,8 +66,7 @@ def check_options(figures: dict, names, asked: dict) -> None:
     for key in asked:
         if not any(key in options_of(figures[name]) for name in names):
             able = [name for name in figures if key in options_of(figures[name])]
-            words = f"{', '.join(names)} does not take it"
-            refuse(f"--{key}", words, f"it is an option of {', '.join(able)}")
+            refuse(f"--{key}", f"{', '.join(names)} does not take it", f"it is an option of {', '.join(able)}")
     for key, values in (("by", traces.BY), ("scale", traces.SCALES)):
         if key in asked:
             known(f"--{key}", asked[key], values, "value")

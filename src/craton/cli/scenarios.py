@@ -95,8 +95,7 @@ def write(contents, force):
     """
     for path, content in contents.items():
         if path.exists() and not force and (path.suffix == ".toml" or path.read_bytes() != content):
-            remedy = "choose another name, or add --force to replace it"
-            refuse("NAME", f"{path} is already there", remedy)
+            refuse("NAME", f"{path} is already there", "choose another name, or add --force to replace it")
     for path, content in contents.items():
         with writing(path, "\n    -> choose another folder"):
             if path.suffix != ".toml":  # a file of an example, in a folder beside it

@@ -68,8 +68,7 @@ def options_of(system, file=None, words=()):
         if key not in known:
             close = nearest(key, list(known))
             hint = f'; did you mean "{close}"?' if close else ""
-            remedy = f"write one of {listed(sorted(known))}"
-            refuse("--job", f'{system} jobs have no option "{key}"{hint}', remedy)
+            refuse("--job", f'{system} jobs have no option "{key}"{hint}', f"write one of {listed(sorted(known))}")
         known[key] = value_of(key, value, known[key], replace=key in more and value is more[key])
     for key, example in (("cores", "cores=16"), ("memory", "memory=60GB")):
         if known.get(key) is None:

@@ -78,8 +78,7 @@ def check_versions(comm, of_this_rank):
         rank, host, used = other
         words = [", ".join(f"{name} {version}" for name, version in entry.items()) for entry in (every[0][1], used)]
         message = f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}"
-        remedy = "start all ranks in one environment"
-        raise launcher.LauncherError(message, remedy, quiet=comm.rank > 0).on_all_ranks()
+        raise launcher.LauncherError(message, "start all ranks in one environment", quiet=comm.rank > 0).on_all_ranks()
 
 
 class Mpi:

@@ -232,8 +232,7 @@ def reopen_store(out, saved):
     def unchanged():
         if read_run(out).get("state") == FINISHED or not saved.folder.exists():
             remedy = "look into OUT, and type the command again where there is something left to do"
-            message = f"another process has gone on with the run in {out}"
-            refuse("OUT", message, remedy)
+            refuse("OUT", f"another process has gone on with the run in {out}", remedy)
 
     store = Store.again(out, unchanged)
     try:
@@ -273,8 +272,7 @@ def resumable(out):
     out = Path(out)
     state = read_run(out)
     if not (out / "run.json").exists():
-        remedy = "name the directory that `craton run` wrote to"
-        refuse("OUT", f"there is no run in {out}", remedy)
+        refuse("OUT", f"there is no run in {out}", "name the directory that `craton run` wrote to")
     check_alone(out)
     if state.get("state") == "finished":
         refuse("OUT", f"the run in {out} is finished: there is nothing to go on with", "")

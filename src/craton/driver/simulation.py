@@ -103,8 +103,7 @@ class Simulation:
     def __init__(self, scenario, device=None):
         if METHODS[scenario.method].drive != "march":
             remedy = "use craton.run, or craton.gravity.operator for many densities"
-            message = f'a Simulation is of waves, and the method is "{scenario.method}"'
-            refuse("method", message, remedy)
+            refuse("method", f'a Simulation is of waves, and the method is "{scenario.method}"', remedy)
         self.scenario, self._runs = scenario, MediumRuns(scenario, device)
         self.plan = self._runs.plan
         driver.log_warnings(self.plan)

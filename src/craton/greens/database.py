@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from craton.backends.cpu import host_memory
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import CratonError, ResourceError, ScenarioError, refuse_all
+from craton.errors import CratonError, ResourceError, ScenarioError, refuse, refuse_all
 from craton.greens.fields import Fields
 from craton.greens.synthesis import LOST, Synthesis, key_of, moments_of, six_numbers
 from craton.integrity import Damaged, read_json
@@ -103,7 +103,7 @@ class About(BaseModel):
                 f"the runs of {path.parent.parent} begin at {about.start:.4g} s, their impulse at "
                 f"{begins:.4g} s: an earlier version of craton cut it off"
             )
-            raise ScenarioError.of("greens", words, "build it anew")
+            refuse("greens", words, "build it anew")
         return about
 
 
@@ -128,7 +128,7 @@ def refuse_others(path):
         words = f"{path} is not complete: its state is {state}"
         remedy = "run craton greens build again"
     if words:
-        raise ScenarioError.of("greens", words, remedy)
+        refuse("greens", words, remedy)
     inspect_run(path)
     refuse_changed(path, RESULT, "scenario.toml")
 
@@ -136,9 +136,7 @@ def refuse_others(path):
 def refuse_layout(stored, volume):
     """Refuse a store whose fields, of which it says `stored`, are laid out otherwise than those of a `Volume`."""
     if stored.get("layout") != volume.about.get("layout"):
-        raise ScenarioError.of(
-            "greens", "the store was built by another version of craton", "run craton greens build again"
-        )
+        refuse("greens", "the store was built by another version of craton", "run craton greens build again")
 
 
 def open(path, device="cpu", threads=None):
@@ -227,7 +225,7 @@ class Database:
     def _moment_field(self):
         """Return the `MomentField` that the scenario and its files give, which are compared with what they were."""
         for words in changed_inputs(self.path, read_run(self.path).get("inputs", ())):
-            raise ScenarioError.of("greens", words, "build the store anew")
+            refuse("greens", words, "build the store anew")
         about = self._about
         try:
             self._resolution = float(about.field["resolution"])
@@ -348,7 +346,7 @@ class Database:
         out = np.empty(shape, np.float32) if out is None else out
         if tuple(out.shape) != shape:
             words = f"out has the shape {tuple(out.shape)}, the seismograms {shape}"
-            raise ScenarioError.of("out", words, "give an array of that shape")
+            refuse("out", words, "give an array of that shape")
         machine, begin = self._fields.machine, 0
         transform = self._transform(history, times)
         for columns in self._fields.groups(self._columns(chosen)):
@@ -446,7 +444,7 @@ class Database:
 
         if self.scenario.domain.planar:
             words = "MTUQ's couples are those of space, and this is a store of the plane"
-            raise ScenarioError.of("greens", words, "build a store in space")
+            refuse("greens", words, "build a store in space")
         wavelet = wavelet or {"kind": "lowpass", "frequency": self.max_frequency}
         written = True
         for couple, (name, sign) in COUPLES.items():
@@ -501,7 +499,7 @@ class Database:
         sources = moments_of(self._changed(source), self._medium)
         if len(sources) > 1:
             words = f"a single place is needed, and there are {len(sources)} sources"
-            raise ScenarioError.of("source", words, "give them one after another")
+            refuse("source", words, "give them one after another")
         self._inside(np.array([sources[0].xyz], float))
         return sources[0]
 
@@ -574,7 +572,7 @@ class Database:
         unknown = [name for name in stations if name not in self.stations]
         if unknown:
             words = f'there is no station "{unknown[0]}"; there are {", ".join(self.stations[:8])}'
-            raise ScenarioError.of("stations", words, "choose some of these")
+            refuse("stations", words, "choose some of these")
         return [self.stations.index(name) for name in stations]
 
     def _inside(self, xyz):
@@ -591,20 +589,20 @@ class Database:
                 f"a source at {tuple(at[beyond][0].round(3).tolist())} lies outside of the "
                 f"volume from {tuple(low.tolist())} to {tuple(high.tolist())}"
             )
-            raise ScenarioError.of("source", words, "build a store of a larger volume")
+            refuse("source", words, "build a store of a larger volume")
         wrong = outside(self.scenario_on_grid, xyz)
         if wrong:
-            raise ScenarioError.of("source", *wrong[1:])
+            refuse("source", *wrong[1:])
 
     def _check(self, xyz, six):
         """Refuse arrays of sources that do not fit together, or are no numbers."""
         if xyz.shape != (len(six), 3) or six.shape[1] != len(TENSOR):
             words = f"positions {xyz.shape} and moments {six.shape} do not fit together"
-            raise ScenarioError.of("source", words, "give arrays (n, 3) and (n, 6)")
+            refuse("source", words, "give arrays (n, 3) and (n, 6)")
         wrong = np.flatnonzero(~(np.isfinite(xyz).all(axis=1) & np.isfinite(six).all(axis=1)))
         if len(wrong):
             words = f"source {wrong[0]} (counted from 0) has a place or moment that is no number"
-            raise ScenarioError.of("source", words, "leave it out")
+            refuse("source", words, "leave it out")
         self._inside(xyz)
 
     def _times(self, sources, sampling, duration, values):
@@ -616,14 +614,14 @@ class Database:
         end = last if duration is None else duration
         if end > last * (1 + 1e-9):
             words = f"{end:g} s are more than the {last:.4g} s that are stored for this wavelet"
-            raise ScenarioError.of("duration", words, "build a longer store")
+            refuse("duration", words, "build a longer store")
         step, longest = sampling or self.synthesis.interval / 2, 0.5 / self.max_frequency
         if not 0 < step <= longest:
             words = f"{step:g} s is no sampling of waves up to {self.max_frequency:g} Hz"
-            raise ScenarioError.of("sampling", words, f"give at most {longest:.4g} s")
+            refuse("sampling", words, f"give at most {longest:.4g} s")
         begin, free = min(0.0, *(w.start for w in histories)), host_memory()[0]
         if end < step:
-            raise ScenarioError.of("duration", f"seismograms to {end:.4g} s hold no sample", "give a longer one")
+            refuse("duration", f"seismograms to {end:.4g} s hold no sample", "give a longer one")
         needed = VALUE_BYTES * values * (end - begin) / step
         if needed > free:
             raise ResourceError(

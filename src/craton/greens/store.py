@@ -14,7 +14,7 @@ import numpy as np
 
 from craton.conventions import VECTOR
 from craton.driver.march import Observer
-from craton.errors import ComputationError, Problem, ResourceError, ScenarioError, refuse_all
+from craton.errors import ComputationError, Problem, ResourceError, refuse, refuse_all
 from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
@@ -259,15 +259,13 @@ def prepare(scenario):
     from craton.survey.shots import Shot
 
     if "greens" not in type(scenario).model_fields:
-        words = f'method = "{scenario.method}" has no Green\'s functions'
-        raise ScenarioError([Problem("method", words, 'use method = "fd"')])
+        refuse("method", f'method = "{scenario.method}" has no Green\'s functions', 'use method = "fd"')
     settings = scenario.greens
     if settings is None:
-        raise ScenarioError.of("greens", "there is no table [greens]", "add [greens] with from, to and max_frequency")
+        refuse("greens", "there is no table [greens]", "add [greens] with from, to and max_frequency")
     axes = 3 if getattr(scenario.domain, "chunk", None) else len(scenario.domain.size or ())
     if axes and len(settings.from_) != axes:
-        words = f"the corners have {len(settings.from_)} numbers, the domain {axes}"
-        raise ScenarioError.of("greens.from", words, "give as many")
+        refuse("greens.from", f"the corners have {len(settings.from_)} numbers, the domain {axes}", "give as many")
     low, high = map(spatial, (settings.from_, settings.to))
     bare = {"source": (), "snapshots": (), "peaks": (), "greens": None, "gradient": None}
     # runs begin with their own impulse, whatever the scenario's sources begin with
@@ -285,7 +283,7 @@ def prepare(scenario):
     every = interval_steps(settings.max_frequency, planned.dt)
     if not every:
         words = f"{settings.max_frequency:g} Hz is too high for time steps of {planned.dt:.4g} s"
-        raise ScenarioError.of("greens.max_frequency", words, "lower it, or take a finer grid")
+        refuse("greens.max_frequency", words, "lower it, or take a finer grid")
     extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
     time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
     bare = bare.model_copy(update={"time": time})
@@ -310,7 +308,7 @@ def stations_of(scenario):
     from craton.survey.receivers import located
 
     if not scenario.receivers:
-        raise ScenarioError.of("receivers", "there are no stations", "add [[receivers]]: the stations")
+        refuse("receivers", "there are no stations", "add [[receivers]]: the stations")
     stations = located(receivers.build(scenario), scenario, [])
     names = list(stations.names)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import TENSOR_AXES
-from craton.errors import ScenarioError
+from craton.errors import ScenarioError, refuse
 from craton.survey import leapfrog, wavelets
 from craton.survey.source_arrays import Catalogue, FiniteFault
 
@@ -307,7 +307,7 @@ def moments_of(scenario, medium=None):
     wrong = [source for source in sources if source.moment is None]
     if wrong or not sources:
         words = "Green's functions are of moment tensors" if wrong else "there is no source"
-        raise ScenarioError.of("source", words, 'use kind = "moment_tensor"')
+        refuse("source", words, 'use kind = "moment_tensor"')
     return [part for source in sources for part in parts_of(source)]
 
 

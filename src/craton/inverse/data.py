@@ -7,7 +7,7 @@ import numpy as np
 
 from craton.conventions import DIFFERENTIATED, INTEGRATED, QUANTITIES, TENSOR, VECTOR, recorded_as
 from craton.driver.result import Result
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.output.dataset import COMPONENT_DIMS, components_along, time_axis
 from craton.output.inspection import named_damage
 from craton.survey import filters, geography, leapfrog
@@ -182,12 +182,10 @@ def by_shot(data, names, key):
     if names == [""] or (len(names) == 1 and not has_shots):
         return [data]
     if not has_shots:
-        words = f"has no dimension shot, the scenario has {len(names)} shots"
-        raise ScenarioError([Problem(key, words, "give the data of all shots")])
+        refuse(key, f"has no dimension shot, the scenario has {len(names)} shots", "give the data of all shots")
     there = list(map(str, data["shot"].values))
     if missing := [name for name in names if name not in there]:
-        words = f'there is no shot "{missing[0]}"; there are {", ".join(there[:5])}'
-        raise ScenarioError([Problem(key, words, "give the data of all shots")])
+        refuse(key, f'there is no shot "{missing[0]}"; there are {", ".join(there[:5])}', "give the data of all shots")
     return [data.isel(shot=there.index(name), drop=True) for name in names]
 
 
@@ -213,8 +211,7 @@ def matched(observed, computed, name="observed"):
     known = [v for v in computed.data_vars if v in getattr(observed, "data_vars", ())]
     if not known:
         held = ", ".join(map(str, getattr(observed, "data_vars", ()))) or "no variables"
-        remedy = f"give an xarray.Dataset with {' or '.join(map(str, computed.data_vars))}"
-        raise ScenarioError([Problem(name, f"has {held}", remedy)])
+        refuse(name, f"has {held}", f"give an xarray.Dataset with {' or '.join(map(str, computed.data_vars))}")
     with named_damage(observed.encoding.get("source")):
         problems = [p for v in known for p in _differences(observed[v], computed[v], f"{name}.{v}")]
         if problems:
@@ -299,8 +296,7 @@ def weights_of(weights, computed):
     weights = {} if weights is None else weights
     if not hasattr(weights, "items"):
         words = f"is of the type {type(weights).__name__}"
-        remedy = f'give a dict or an xarray.Dataset: {{"{next(iter(computed.data_vars))}": ...}}'
-        raise ScenarioError([Problem("weights", words, remedy)])
+        refuse("weights", words, f'give a dict or an xarray.Dataset: {{"{next(iter(computed.data_vars))}": ...}}')
     for name, values in weights.items():
         key = f"weights.{name}"
         if name not in computed.data_vars:
@@ -341,10 +337,9 @@ def numbers(values, shape, key, remedy):
     """
     values = np.asarray(values)
     if values.dtype.kind not in "iufb":
-        raise ScenarioError([Problem(key, f"holds values of type {values.dtype}", "give numbers")])
+        refuse(key, f"holds values of type {values.dtype}", "give numbers")
     if values.size != np.prod(shape):
-        words = f"has {values.size:,} values, the problem has {' x '.join(map(str, shape))}"
-        raise ScenarioError([Problem(key, words, remedy)])
+        refuse(key, f"has {values.size:,} values, the problem has {' x '.join(map(str, shape))}", remedy)
     return values.astype(float).ravel()
 
 
@@ -352,5 +347,5 @@ def finite(values, shape, key, remedy):
     """Return values as a vector of finite numbers; see `numbers`."""
     values = numbers(values, shape, key, remedy)
     if count := int((~np.isfinite(values)).sum()):
-        raise ScenarioError([Problem(key, f"{count:,} values are not finite", "use 0 there")])
+        refuse(key, f"{count:,} values are not finite", "use 0 there")
     return values

@@ -166,8 +166,7 @@ def fields_of(observed, grid):
     names = [name for name in held if name in FIELDS]
     if not names:
         words = f"has {', '.join(held) or 'no variables'}"
-        remedy = f"give an xarray.Dataset with some of {', '.join(FIELDS)}"
-        raise ScenarioError([Fault("observed", words, remedy)])
+        raise ScenarioError([Fault("observed", words, f"give an xarray.Dataset with some of {', '.join(FIELDS)}")])
     if grid.planar and not set(WORDS["y"]) & {str(v).lower() for v in observed.variables}:
         observed = observed.assign_coords(y=0.0)
     try:

@@ -7,7 +7,7 @@ this form may stand in their place. Traces are the last axis; what is not a trac
 
 import numpy as np
 
-from craton.errors import ComputationError, Problem, ScenarioError
+from craton.errors import ComputationError, Problem, ScenarioError, refuse
 from craton.text import choice
 
 QUIET = 0.05  # of the largest observed envelope: phases of what is smaller count less
@@ -261,7 +261,7 @@ def compared(misfit, computed, observed, interval):
             words = f"returned a derivative of shape {derivative.shape} for data of {computed.shape}"
     if words:
         remedy = "return the value, a number, and its derivative by each computed sample"
-        raise ScenarioError([Problem("misfit", f"the function {words}", remedy)])
+        refuse("misfit", f"the function {words}", remedy)
     return value, derivative
 
 
@@ -302,8 +302,7 @@ def misfit_of(misfit):
         return misfit
     if misfit in MISFITS:
         return MISFITS[misfit]
-    remedy = f"{choice(misfit, MISFITS)}, or give a function"
-    raise ScenarioError([Problem("misfit", f"there is no misfit {misfit!r}", remedy)])
+    raise ScenarioError.of("misfit", f"there is no misfit {misfit!r}", f"{choice(misfit, MISFITS)}, or give a function")
 
 
 def window(data, left, right, taper_percentage=0.15, taper_type="hann"):

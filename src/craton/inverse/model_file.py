@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import AXES
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.inverse import parameters as sets
 from craton.model.interpolate import weights
 from craton.model.media import cells, earth
@@ -66,8 +66,7 @@ def gridded(sampler):
     """
     medium = getattr(sampler, "medium", None)
     if not isinstance(medium, Gridded) or sampler.regions or sampler.ground is not None:
-        words = "the mesh takes its medium not from the model file alone"
-        raise ScenarioError([Problem("on", words, 'use on="grid"')])
+        refuse("on", "the mesh takes its medium not from the model file alone", 'use on="grid"')
     return medium
 
 

@@ -11,7 +11,7 @@ from craton.comm import ranks as communicator
 from craton.comm.local import Alone, Threads
 from craton.comm.placement import machine, place
 from craton.conventions import GRADIENT_SUMS
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, refuse
 from craton.inverse import storage as storages
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.grids import ReversedGrid, StoredGrid
@@ -41,14 +41,12 @@ class Options:
     def __post_init__(self):
         for key, count, noun in (("every", self.every, "steps"), ("ranks", self.ranks, "ranks")):
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ScenarioError([Problem(key, f"{count!r} is no number of {noun}", "use 1 or more")])
+                refuse(key, f"{count!r} is no number of {noun}", "use 1 or more")
         is_number = isinstance(self.memory, Real) and not isinstance(self.memory, bool)
         if self.memory is not None and not (is_number and self.memory > 0):
-            words = f"{self.memory!r} is no number of bytes above 0"
-            raise ScenarioError([Problem("memory", words, "use 2e9 for 2 GB, or leave it out")])
+            refuse("memory", f"{self.memory!r} is no number of bytes above 0", "use 2e9 for 2 GB, or leave it out")
         if self.comm is not None and self.ranks > 1:
-            words = "ranks are threads of this process, comm has ranks of its own"
-            raise ScenarioError([Problem("ranks", words, "give one of them")])
+            refuse("ranks", "ranks are threads of this process, comm has ranks of its own", "give one of them")
 
     def experiments(self, runs):
         """Return the experiment of each linearised run: list of `Experiment` or `TeamExperiment`."""
@@ -109,12 +107,11 @@ class Options:
         """
         if self.sums not in GRADIENT_SUMS:
             words, remedy = f"there are no sums {self.sums!r}", choice(self.sums, GRADIENT_SUMS)
-            raise ScenarioError([Problem("sums", words, remedy)])
+            refuse("sums", words, remedy)
         if storage in ("increments", "checkpoints"):
             why = why or f'storage "{storage}" takes no steps back'
         if self.sums == "parameters" and why:
-            words = f"sums cannot be those of parameters: {why}"
-            raise ScenarioError([Problem("sums", words, 'use sums "auto"')])
+            refuse("sums", f"sums cannot be those of parameters: {why}", 'use sums "auto"')
 
     def _with_sums(self, linear, machine, chosen, why):
         """Return a `Storage` of boundaries with the sums that were asked for, or that fit; `why` they have to be those of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import PARAMETER_SETS
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.model.media.cells import stiffness
 
 SETS = PARAMETER_SETS
@@ -67,13 +67,13 @@ def set_of(names, count=None):
             return known
     listed = "; ".join(", ".join(known) for known in SETS) + "; rho, c11, c12, ..., c66"
     message = f"{', '.join(map(str, names)) or 'none'} are not different parameters of one set"
-    raise ScenarioError([Problem("parameters", message, f"choose some of one of {listed}")])
+    raise ScenarioError.of("parameters", message, f"choose some of one of {listed}")
 
 
 def refuse_unknown(names):
     """Refuse a text in place of several names, and names of no set."""
     if isinstance(names, str):
-        raise ScenarioError([Problem("parameters", f"{names!r} is a text", f'give several names: ("{names}",)')])
+        refuse("parameters", f"{names!r} is a text", f'give several names: ("{names}",)')
     set_of(names)
 
 
@@ -292,7 +292,7 @@ def refuse_other(names, cells):
         len(THOMSEN): ("anisotropic", ", ".join(THOMSEN)),
     }.get(len(cells), ("isotropic", ", ".join(SETS[0])))
     message = f"{', '.join(names)} are not its parameters: the medium is {medium}"
-    raise ScenarioError([Problem("parameters", message, f"choose some of {known}")])
+    raise ScenarioError.of("parameters", message, f"choose some of {known}")
 
 
 def problems(cells, fastest, waves, moving=None, largest=np.inf):

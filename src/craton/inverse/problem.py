@@ -103,8 +103,7 @@ class Problem(Term):
         start = linear[0].start(names)
         sets.refuse_other(names, start)
         if on == "model" and len(start) == len(sets.THOMSEN):
-            words = "the model file has Thomsen's parameters"
-            raise ScenarioError([Fault("on", words, 'use on="grid"')])
+            raise ScenarioError([Fault("on", "the model file has Thomsen's parameters", 'use on="grid"')])
         self.parameters = (
             model_file.parameters(names, scenario, grid) if on == "model" else sets.Parameters(names, start, grid)
         )

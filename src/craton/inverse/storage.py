@@ -11,7 +11,7 @@ import numpy as np
 from craton.backends.base import Machine
 from craton.backends.cpu import CPU
 from craton.conventions import GRADIENT_STORAGES
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, refuse
 from craton.inverse.experiment import BLOCKS
 from craton.text import choice, megabytes
 
@@ -104,10 +104,10 @@ def choose(linear, machine: Machine, every, memory, asked):
     """
     d = linear.d
     if asked not in GRADIENT_STORAGES:
-        raise ScenarioError([Problem("storage", f"there is no storage {asked!r}", choice(asked, GRADIENT_STORAGES))])
+        refuse("storage", f"there is no storage {asked!r}", choice(asked, GRADIENT_STORAGES))
     if every > d.steps:
         words = f"every {every:,} steps, and the run has {d.steps:,}"
-        raise ScenarioError([Problem("every", words, "use 1, or some steps of the shortest period")])
+        refuse("every", words, "use 1, or some steps of the shortest period")
     count = math.ceil(d.steps / every)
     slot, variables = (n * math.prod(d.shape) * width(d) // 8 for n in (len(d.fields), d.memory_variables))
     if asked == "increments" or (asked == "auto" and count * slot <= memory):
@@ -139,8 +139,7 @@ def irreversible(linear, asked):
     """Return why steps cannot be taken back, or ""; refuse that where boundaries are asked for."""
     why = linear.irreversible()
     if why and asked.startswith("boundaries"):
-        words = f"the steps of this scenario cannot be taken back: {why}"
-        raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
+        refuse("storage", f"the steps of this scenario cannot be taken back: {why}", 'use storage "auto"')
     return why
 
 
@@ -192,8 +191,7 @@ def of_elements(linear, kept_bytes, memory, asked):
         It does not fit.
     """
     if asked not in ("auto", "boundaries", "checkpoints"):
-        words = f"{asked!r} is not for spectral elements"
-        raise ScenarioError([Problem("storage", words, 'use "auto", "boundaries" or "checkpoints"')])
+        refuse("storage", f"{asked!r} is not for spectral elements", 'use "auto", "boundaries" or "checkpoints"')
     why, steps = irreversible(linear, asked), linear.d.steps
     if why or asked == "checkpoints":
         (step, state), (of_all, states) = kept_bytes(True)

@@ -461,5 +461,4 @@ def refuse_strangers(terms):
             words = f"{', '.join(other.names)} {other.shape[1:]} on {', '.join(first.names)} {first.shape[1:]}"
             raise ScenarioError([Fault("terms", words, "build all terms on one Problem")])
         if any(not np.allclose(other.axes[a], first.axes[a]) for a in "xyz"):
-            words = "their cells lie in other places"
-            raise ScenarioError([Fault("terms", words, "build all terms on one Problem")])
+            raise ScenarioError([Fault("terms", "their cells lie in other places", "build all terms on one Problem")])

@@ -52,8 +52,7 @@ def check(path, folders: bool = False, most: int | None = None):
     if not status.st_size and not _is_empty(path):
         raise FileError(f"{path} states no length: it is made up while it is read", REMEDY)
     if most is not None and status.st_size > most:
-        words = f"{path} has {status.st_size:,} bytes: files up to {most:,} are read"
-        raise FileError(words, "Split the file.")
+        raise FileError(f"{path} has {status.st_size:,} bytes: files up to {most:,} are read", "Split the file.")
     refuse_endless(path)
 
 

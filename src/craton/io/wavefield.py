@@ -45,8 +45,7 @@ def read(path) -> Wavefield:
             if error.remedy == LAYOUT:
                 raise
     if not parts:
-        words = f"{path} has neither waves nor groups {', '.join(FACES)}"
-        raise FileError(words, LAYOUT)
+        raise FileError(f"{path} has neither waves nor groups {', '.join(FACES)}", LAYOUT)
     times = parts[0].times
     if any(set(part.values) != set(parts[0].values) for part in parts):
         raise FileError(f"the faces of {path} have different fields", LAYOUT)
@@ -133,8 +132,7 @@ def _finite(values, path):
         if not array.size:
             raise FileError(f"{path} has no points or no times", LAYOUT)
         if not (array.min() > -LARGEST and array.max() < LARGEST):
-            words = f"{name} of {path} is not finite everywhere, or beyond {LARGEST:g}"
-            raise FileError(words, "write it anew")
+            raise FileError(f"{name} of {path} is not finite everywhere, or beyond {LARGEST:g}", "write it anew")
 
 
 def _with_stress(values, medium, path):
@@ -143,8 +141,7 @@ def _with_stress(values, medium, path):
     if not strains or any(name[0] == "s" for name in values):
         return {name: series for name, series in values.items() if name[0] != "e"}
     if set(medium) != set(MEDIUM):
-        words = f"{path} has strain, but not vp, vs and rho at its points"
-        raise FileError(words, "add them, or write stress")
+        raise FileError(f"{path} has strain, but not vp, vs and rho at its points", "add them, or write stress")
     mu = medium["rho"] * medium["vs"] ** 2
     lam = medium["rho"] * medium["vp"] ** 2 - 2 * mu
     trace = lam * sum(values[f"e{a}{a}"] for a in "xyz" if f"e{a}{a}" in values)
@@ -179,8 +176,7 @@ def _waves_of(file, path):
     table = file[f"{DATA}/xyz"]
     series = file[f"{DATA}/{motion[0]}"]
     if table.ndim != 2 or table.shape[1] != 3 or not table.size or series.ndim != 2:
-        words = f"{path} has positions of shape {table.shape} and motions of shape {series.shape}"
-        raise FileError(words, REMEDY)
+        raise FileError(f"{path} has positions of shape {table.shape} and motions of shape {series.shape}", REMEDY)
     xyz = np.asarray(table, float)
     rows = np.asarray(series, float)
     first = 3 * np.arange(len(xyz))

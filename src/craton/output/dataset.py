@@ -270,8 +270,7 @@ def _series(name, samples, channels, dt, start, times, sampling):
     series, places = samples[:, columns], np.array([channel.place for channel in used])
     if name in INTEGRATED:
         if any(places != 0.5):
-            message = f"the channels of {recorded} do not have the sample times that {name} needs"
-            raise ValueError(message)
+            raise ValueError(f"the channels of {recorded} do not have the sample times that {name} needs")
         series, places = filters.integrate(series, dt), np.ones(len(used))
     elif name in DIFFERENTIATED:
         series, places = filters.differentiate(series, dt), places + 0.5

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, ScenarioError, refuse
 from craton.integrity import writing
 from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_dataset
 from craton.output.dataset import cf_dataset, of_fibres, receiver_coordinates, waveforms
@@ -49,7 +49,7 @@ def check_survey_out(path, survey, force=False):
     check_alone(path)
     if run.get("survey") != survey.digest:
         remedy = "choose another directory, or add --force to replace it"
-        raise ScenarioError([Problem("-o", f"{path} holds a survey of another scenario", remedy)])
+        refuse("-o", f"{path} holds a survey of another scenario", remedy)
 
 
 class ShotStore:
@@ -146,8 +146,7 @@ def complete_shots(path):
     """
     remedy = "add --force to compute all shots anew"
     for damage in inspect_metadata(Path(path))[0]:
-        words = f"{path} is damaged: {damage.path.relative_to(path)}: {damage.reason}"
-        raise ScenarioError([Problem("-o", words, remedy)])
+        refuse("-o", f"{path} is damaged: {damage.path.relative_to(path)}: {damage.reason}", remedy)
     try:
         group = open_group(path)
         quantities = {name: a for name, a in group.arrays() if a.ndim > 2}
@@ -155,7 +154,7 @@ def complete_shots(path):
             quantities |= {f"{FIBRES}/{n}": a for n, a in group[FIBRES].arrays() if a.ndim > 2}
     # a damaged store raises whatever its metadata make of it
     except Exception as error:
-        raise ScenarioError([Problem("-o", f"{path} is damaged: {type(error).__name__}: {error}", remedy)]) from error
+        raise ScenarioError.of("-o", f"{path} is damaged: {type(error).__name__}: {error}", remedy) from error
     present = None
     for name, array in quantities.items():
         in_shot = int(np.prod([-(-n // c) for n, c in zip(array.shape[1:], array.chunks[1:])]))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import Problem, ResourceError, ScenarioError, refuse
 from craton.integrity import Damaged, read_json, replace_file, sealed, writing
 from craton.io import formats
 from craton.lock import Held, acquire, holder
@@ -115,8 +115,7 @@ def check_out(path, force=False, kind="run"):
     """
     path = Path(path)
     if "\0" in str(path):
-        message = "the name of the directory holds a zero byte"
-        raise ScenarioError([Problem("-o", message, "choose another name")])
+        refuse("-o", "the name of the directory holds a zero byte", "choose another name")
     with _writable(path):
         _check_writable(path)
         check_alone(path)
@@ -144,7 +143,7 @@ def _check_contents(path, force, kind):
         words = f"holds a finished {KINDS[kind].removeprefix('a ')}"
         remedy += ", or add --force to replace it"
     if words:
-        raise ScenarioError([Problem("-o", f"{path} {words}", remedy)])
+        refuse("-o", f"{path} {words}", remedy)
 
 
 def check_alone(path):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from craton.conventions import ORIGIN_TIME, TENSOR
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, ScenarioError
 from craton.io import regular
 from craton.io.contents import warnings_of_libraries
 from craton.io.fdsn import CODES, channel_code, orientation, sites
@@ -59,7 +59,7 @@ class Seismogram:
 
 def refuse(key, message, remedy=""):
     """Raise a problem of one word of the command line."""
-    raise ScenarioError([Problem(key, message, remedy)])
+    raise ScenarioError.of(key, message, remedy)
 
 
 def tell(words):

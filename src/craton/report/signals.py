@@ -4,7 +4,7 @@ surface waves are told.
 
 import numpy as np
 
-from craton.errors import CratonError, Problem, ScenarioError
+from craton.errors import CratonError, refuse
 from craton.report import figures, rasters
 from craton.report.figures import COMPONENT_NAMES, colour_of, component_name, prefixed, typeset
 from craton.report.traces import component_of, direction_of
@@ -229,6 +229,5 @@ def station_of(array, station=None) -> int:
         return 0
     if station not in names:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        words = f"there is no receiver {station}"
-        raise ScenarioError([Problem("--station", words, f"choose one of {shown}")])
+        refuse("--station", f"there is no receiver {station}", f"choose one of {shown}")
     return names.index(station)

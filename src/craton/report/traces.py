@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton.errors import CratonError, Problem, ScenarioError
+from craton.errors import CratonError, refuse
 from craton.report import arrivals, figures, rasters
 from craton.report.figures import (
     COMPONENT_NAMES,
@@ -236,7 +236,7 @@ def draw_profile(
     keys = places_of(array, origin)
     if by not in keys:
         words = f"the receivers have no {by}: the run has several sources, or lies on the Earth"
-        raise ScenarioError([Problem("--by", words, f"choose {', '.join(keys)}")])
+        refuse("--by", words, f"choose {', '.join(keys)}")
     noun, unit, places = keys[by]
     distance, distance_unit = distances(array, origin)
     delays = distance / reduce if reduce else np.zeros(len(distance))
@@ -336,8 +336,7 @@ def component_of(array, component=None):
     parts = components(array)
     name = component or ("Z" if "Z" in parts else list(parts)[-1])
     if name not in parts:
-        words = f"{array.name} has no component {name}"
-        raise ScenarioError([Problem("--component", words, f"choose one of {', '.join(parts)}")])
+        refuse("--component", f"{array.name} has no component {name}", f"choose one of {', '.join(parts)}")
     return np.nan_to_num(parts[name]), name
 
 

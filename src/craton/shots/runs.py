@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from craton.errors import ComputationError, CratonError, Interrupted, ResourceError, ScenarioError, exit_code
+from craton.errors import ComputationError, CratonError, Interrupted, ResourceError, ScenarioError, exit_code, refuse
 from craton.shots.survey import prepare, scenario_of, single, together
 from craton.shots.task import COMPARED, FOLDER, NEEDED, clear, forget, forget_beside, now, outcomes_in, run_shot
 
@@ -131,8 +131,7 @@ def checked_crew(survey, workers, ranks):
     device, nbytes = survey.shots[0].scenario.run.device, survey.memory
     units, noun = (len(gpus(device)), "GPUs") if gpus(device) else (cores(), "cores")
     if ranks > units:
-        message = f"{ranks} ranks for each shot, but there are {units} {noun} here"
-        raise ScenarioError.of("--ranks", message, f"use {units} or fewer")
+        refuse("--ranks", f"{ranks} ranks for each shot, but there are {units} {noun} here", f"use {units} or fewer")
     if workers is None:
         workers = crew(device, len(survey.shots), nbytes, ranks) if dask.available() else 1
     if workers > 1:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError, refuse_all
+from craton.errors import Problem, ScenarioError, refuse, refuse_all
 from craton.methods import METHODS
 from craton.shots.task import Task, record
 
@@ -163,7 +163,7 @@ def prepare(scenario, snapshots=False, name=None):
     shots, title = split(scenario), "scenario"
     if not shots and name is None:
         remedy = 'give sources shot = "name" or shots = { from =, to =, count = }; craton run is for one experiment'
-        raise ScenarioError.of("source", "there are no shots", remedy)
+        refuse("source", "there are no shots", remedy)
     if not shots:
         shots, title = [Shot(name, scenario)], name
     problem_list = problems(scenario)

@@ -317,8 +317,7 @@ def tagged(noun, by, **tables):
         if isinstance(value, Table):
             return value
         if not isinstance(value, dict):
-            message = f"{shown(value)} is not a table"
-            raise wrong(("", message, f"write {{ ... }} with the keys of a {noun}"))
+            raise wrong(("", f"{shown(value)} is not a table", f"write {{ ... }} with the keys of a {noun}"))
         if by:
             _check_kind(value, noun, by, tuple(tables))
         else:
@@ -333,8 +332,7 @@ def tagged(noun, by, **tables):
 
 def _check_kind(value, noun, by, kinds):
     if by not in value:
-        remedy = f"write {by} = {listed([shown(kind) for kind in kinds])}"
-        raise wrong((by, f"missing: the {by} of the {noun}", remedy))
+        raise wrong((by, f"missing: the {by} of the {noun}", f"write {by} = {listed([shown(kind) for kind in kinds])}"))
     try:
         one_of(kinds)(value[by])
     except PydanticCustomError as error:
@@ -453,8 +451,7 @@ def many(item, noun=None):
         if noun:
             message = f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
             raise wrong(("", message, f"write [[{noun}]] with double brackets"))
-        remedy = f"write [{'{ ... }' if is_table else shown(value)}]"
-        raise wrong(("", f"{shown(value)} is not a list", remedy))
+        raise wrong(("", f"{shown(value)} is not a list", f"write [{'{ ... }' if is_table else shown(value)}]"))
 
     return Annotated[tuple[item, ...], BeforeValidator(validate)]
 

@@ -59,8 +59,7 @@ class FiniteDifferences(WaveMethod):
         from craton.methods.finite_difference.equations.storage import refuse
 
         if ranks > 1:
-            words = f"on several ranks ({ranks})"
-            refuse(scenario, words, "run on one rank, or leave run.storage out")
+            refuse(scenario, f"on several ranks ({ranks})", "run on one rank, or leave run.storage out")
 
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.scheme import VELOCITY
@@ -298,7 +298,7 @@ def in_matter(d, field, index, weight, beside_fluid):
     few = kept < LEAST_KEPT * total
     if few.any():
         words = f"{few.sum()} slipping subfaults lie in the air or a fluid, or next to it"
-        raise ScenarioError([Problem("source", words, "move the fault down, or use a smaller spacing")])
+        refuse("source", words, "move the fault down, or use a smaller spacing")
     return weight * use * (total / kept)[:, None]
 
 
@@ -344,5 +344,4 @@ def _refuse_cut(d, first, count):
         cut = "of a fluid" if (sides.contents(d, box) == sides.FLUID).any() else ""
     if cut:
         words = f"a catalogue of moment tensors reaches points {cut}"
-        remedy = "write it as several files of up to 1,000 sources, or use a smaller spacing"
-        raise ScenarioError([Problem("source", words, remedy)])
+        refuse("source", words, "write it as several files of up to 1,000 sources, or use a smaller spacing")

@@ -5,7 +5,7 @@ ALGORITHMS names the modules; each offers `estimate(problem, speed)` and `solve(
 
 from importlib import import_module
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import ScenarioError
 
 ALGORITHMS = {
     "direct": "craton.methods.gravity.direct",
@@ -64,4 +64,4 @@ def chosen(plan, machine):
     try:
         return choose(plan.problem, machine, plan.method)
     except ValueError as error:
-        raise ScenarioError([Problem("gravity.method", str(error), 'write method = "auto"')]) from None
+        raise ScenarioError.of("gravity.method", str(error), 'write method = "auto"') from None

@@ -28,10 +28,9 @@ class PrismGravity:
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`; gravity is linear: `craton.gravity` has its operators."""
-        from craton.errors import Problem, ScenarioError
+        from craton.errors import refuse
 
-        words = 'method = "gravity" is linear in density'
-        raise ScenarioError([Problem("method", words, "use craton.gravity.operator")])
+        refuse("method", 'method = "gravity" is linear in density', "use craton.gravity.operator")
 
     def moment_field(self, scenario, low, high):
         """See `Method.moment_field`; its scenarios have no table ``greens``."""

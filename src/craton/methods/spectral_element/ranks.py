@@ -13,7 +13,7 @@ import numpy as np
 from craton.core import elements
 from craton.core.elements import ElementWeights
 from craton.core.subdomain import Neighbour, Subdomain, Totals
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.methods.spectral_element.equations import operators
 from craton.methods.spectral_element.mesh import mesh_statistics
 from craton.methods.spectral_element.mesh.subdomain import number_by_medium, select_elements
@@ -276,7 +276,7 @@ def refuse_mesh(scenario, team):
     """Refuse to write the mesh as a file on several ranks."""
     if team.size > 1 and scenario.output.mesh:
         words, remedy = "several ranks do not write the mesh yet", "run on one rank, or leave it out"
-        raise ScenarioError([Problem("output.mesh", words, remedy)])
+        refuse("output.mesh", words, remedy)
 
 
 def elements_holding(places, located, xyz, team):

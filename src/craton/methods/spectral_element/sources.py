@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.methods.spectral_element.mesh.element import lagrange
 from craton.methods.spectral_element.sites import at_sites, materials, numbers, sites, vector_index
 from craton.model.mesh.locate import Located
@@ -117,7 +117,7 @@ def holding(d, xyz):
     outside = len(xyz) - int(np.any(d.subdomain.team.every(lambda: held), axis=0).sum())
     if outside:
         words = f"{outside:,} of {len(xyz):,} subfaults or moments lie outside the mesh"
-        raise ScenarioError([Problem("source", words, "move them inside, or make the mesh larger")])
+        refuse("source", words, "move them inside, or make the mesh larger")
     return which, Located(*(np.concatenate([getattr(p, f.name) for p in located]) for f in fields(Located))), parts
 
 

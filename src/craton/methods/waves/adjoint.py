@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.conventions import OF_Q
 from craton.core.plan import Array, Launch
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, refuse
 from craton.methods.waves import q_parameters, tables
 from craton.methods.waves.sources import AXES, MOVED, PARTS, collected, components, shifted
 from craton.survey.source_arrays import Catalogue, FiniteFault
@@ -132,7 +132,7 @@ def refused(rows, place="gradients"):
 def refuse_without_receivers(channels):
     """Refuse a scenario that records no channels."""
     if not channels:
-        raise ScenarioError([Problem("receivers", "gradients need receivers: add [[receivers]]", "")])
+        refuse("receivers", "gradients need receivers: add [[receivers]]", "")
 
 
 class LinearisedScenario:

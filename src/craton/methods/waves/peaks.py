@@ -7,7 +7,7 @@ import numpy as np
 from craton.core.operator import KERNELS, Operator, Struct
 from craton.core.peaks import INTEGRALS, KIND, MAXIMA, PeakSeries, nigam_jennings
 from craton.core.plan import Array, Launch
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.methods.waves.tables import of_values
 from craton.survey import geography
 
@@ -192,7 +192,7 @@ def measuring(series, rows, precision, together=False, axes=None):
     first, source, weight = rows
     if first[-1] > MOST_ROWS:
         message = f"the map {series.name} needs {first[-1]:,} rows, {MOST_ROWS:,} are possible"
-        raise ScenarioError([Problem("peaks", message, "use a larger stride")])
+        refuse("peaks", message, "use a larger stride")
     named = series.array
     arrays = of_values(named("sites"), source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
     if axes is not None:

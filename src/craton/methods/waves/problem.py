@@ -12,7 +12,7 @@ import numpy as np
 
 from craton import memory
 from craton.core.plan import Plan
-from craton.errors import Problem, ResourceError, ScenarioError, refuse_all
+from craton.errors import Problem, ResourceError, refuse, refuse_all
 from craton.methods.protocol import Reuse
 from craton.methods.waves import peaks, pictures, receivers, sources
 from craton.methods.waves.coupling import boxes, recorded
@@ -246,8 +246,7 @@ def time_step(scenario, limit):
     step, sampling = scenario.time.step or time_step_for(limit), scenario.output.sampling
     if sampling is not None and sampling < step * (1 - 1e-9):
         words = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
-        remedy = f"leave sampling out to store every step, or give at least {number(step)}"
-        raise ScenarioError([Problem("output.sampling", words, remedy)])
+        refuse("output.sampling", words, f"leave sampling out to store every step, or give at least {number(step)}")
     return step
 
 
@@ -277,7 +276,7 @@ def step_count(scenario, start, dt):
     count = (scenario.time.duration - start) / dt
     if not count <= MOST_STEPS:
         words = f"{count:.4g} steps of {dt:.6g} s are more than the {MOST_STEPS:,} that are counted"
-        raise ScenarioError([Problem("time.duration", words, "shorten the run, or split it")])
+        refuse("time.duration", words, "shorten the run, or split it")
     return math.ceil(count - 1e-6)
 
 

@@ -37,7 +37,7 @@ def refuse(names, inverse_q, relaxation, anisotropic, places):
     if relaxation is None or anisotropic:
         kind = "anisotropic" if anisotropic else "elastic"
         remedy = "give the model qp, qs and [model.attenuation], or leave them out"
-        raise ScenarioError([Problem("parameters", f"Q of an {kind} medium", remedy)])
+        raise ScenarioError.of("parameters", f"Q of an {kind} medium", remedy)
     values = dict(zip(OF_Q, inverse_q()))
     lossless = {name: int((v == 0).sum()) for name, v in values.items() if name in names}
     problems = [

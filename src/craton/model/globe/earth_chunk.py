@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import ScenarioError, refuse
 from craton.host.compile import helper
 from craton.model.globe import emc, prem, radial, radial_files
 from craton.model.globe.chunk import chunk
@@ -66,11 +66,9 @@ def _tried(key, how, remedy):
     try:
         return how()
     except OSError as error:
-        raise ScenarioError(
-            [Problem(key, f"cannot be read: {error.strerror or error}", "give the path of the file")]
-        ) from None
+        raise ScenarioError.of(key, f"cannot be read: {error.strerror or error}", "give the path of the file") from None
     except (ValueError, KeyError) as error:
-        raise ScenarioError([Problem(key, str(error.args[0]), remedy)]) from None
+        raise ScenarioError.of(key, str(error.args[0]), remedy) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +240,7 @@ def refuse_ranks(ranks, stack):
         "use fewer ranks, or a number with more divisors; smaller elements, or less growth; "
         'for a small chunk run.partition = "bisection"'
     )
-    raise ScenarioError([Problem("domain.chunk", message, remedy)])
+    refuse("domain.chunk", message, remedy)
 
 
 def middle_edge(chunk):

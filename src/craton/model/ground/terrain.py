@@ -193,7 +193,7 @@ def _terrain(topography, water, modified):
         return Terrain(_ground(topography), water)
     except ValueError as error:
         remedy = "give elevations in m over x and y that cover the whole domain"
-        raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
+        raise ScenarioError.of("model.topography", str(error), remedy) from None
 
 
 def _ground(topography):

@@ -11,7 +11,7 @@ import numpy as np
 
 from craton import io
 from craton.conventions import AXES
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse
 from craton.io import netcdf
 from craton.io.contents import FileError
 from craton.io.netcdf import factor
@@ -49,7 +49,7 @@ def open_model(path, key="model.file", variables=tuple(VARIABLES), frame=None, s
         with io.read(path, "gridded model") as dataset:
             yield _source(dataset, Path(path), key, variables, frame, system)
     except FileError as error:
-        raise ScenarioError([Problem(key, str(error), error.remedy)]) from error
+        raise ScenarioError.of(key, str(error), error.remedy) from error
 
 
 def open_file(model, key="model.file", variables=tuple(VARIABLES)):
@@ -77,7 +77,7 @@ def _open_properties(model, key, variables, frame, system):
         try:
             yield _source(dataset, path, at, variables, frame, system)
         except FileError as error:
-            raise ScenarioError([Problem(at, str(error), error.remedy)]) from error
+            raise ScenarioError.of(at, str(error), error.remedy) from error
 
 
 def _property(files, table, name, key):
@@ -90,9 +90,9 @@ def _property(files, table, name, key):
         dataset = files.enter_context(io.read(path, "gridded model", form, **options))
     except TypeError:
         remedy = "leave depth_step out: the file states its own z"
-        raise ScenarioError([Problem(key, f"{path.name} is no SEG-Y file", remedy)]) from None
+        raise ScenarioError.of(key, f"{path.name} is no SEG-Y file", remedy) from None
     except FileError as error:
-        raise ScenarioError([Problem(key, str(error), error.remedy)]) from error
+        raise ScenarioError.of(key, str(error), error.remedy) from error
     words = {str(variable).lower(): variable for variable in dataset.data_vars}
     candidates = (VARIABLES | OPTIONAL)[name]
     variable = next((words[word] for word in candidates if word in words), None)
@@ -100,13 +100,13 @@ def _property(files, table, name, key):
         (variable,) = words.values()
     if variable is None:
         held = ", ".join(map(str, dataset.data_vars)) or "no variable"
-        raise ScenarioError([Problem(key, f"{path.name} has {held}: none is {name}")])
+        refuse(key, f"{path.name} has {held}: none is {name}")
     array = dataset[variable]
     if table.units is not None:
         stated = netcdf.stated_unit(array)
         if stated not in ("", table.units):
             message, remedy = f"{path.name} states {stated}", "leave units out"
-            raise ScenarioError([Problem(key.removesuffix("file") + "units", message, remedy)])
+            refuse(key.removesuffix("file") + "units", message, remedy)
         array = array.assign_attrs(units=table.units)
     return array.assign_attrs(dataset.attrs | array.attrs)
 

@@ -8,7 +8,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ResourceError, refuse
 from craton.model.mesh import doubling as bricks
 from craton.model.mesh import shape
 from craton.model.mesh.hexmesh import HexMesh
@@ -92,7 +92,7 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
 
 
 def _refuse(key, message, remedy):
-    raise ScenarioError([Problem(key, message, remedy)])
+    refuse(key, message, remedy)
 
 
 def _check(origin, size, element_size, refine):

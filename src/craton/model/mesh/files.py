@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.errors import Problem, ScenarioError
+from craton.errors import ScenarioError
 from craton.io.contents import NODE_ORDERS, FileError
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
@@ -32,7 +32,7 @@ def read_mesh(path, key="domain.mesh"):
             raise FileError("there is no such file or folder", f"Looked for {path.resolve()}.")
         return assembled(io.read(path, "mesh"))
     except FileError as error:
-        raise ScenarioError([Problem(key, f"{path.name}: {error}", error.remedy)]) from None
+        raise ScenarioError.of(key, f"{path.name}: {error}", error.remedy) from None
 
 
 # --- from parts to a mesh -------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.model.ground import terrain
 from craton.model.media import cells, earth, layered
 from craton.model.media.cells import Region
@@ -79,9 +79,7 @@ def top_of(scenario):
     if highest >= ground.water.level:
         level = f"{ground.water.level:.10g} m"
         message = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
-        raise ScenarioError(
-            [Problem("model.water", message, 'raise water.level, leave water out, or use method = "fd"')]
-        )
+        refuse("model.water", message, 'raise water.level, leave water out, or use method = "fd"')
     return ground.water.level, None, curved
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from craton.core.grid import Layout
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.methods.finite_difference.equations import material, operators, storage
 from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.waves.tables import INJECT, SAMPLE, injection
@@ -129,8 +129,7 @@ def refuse_outside(d, place, limits):
     x, y, z = d.grid.origin + d.grid.steps * place[::-1]
     where = f"near {x:g}, {y:g}, {z:g} m"
     words = f'"half" was not validated for a source within an absorbing layer or at an edge ({where})'
-    remedy = "move the source inwards, or leave run.storage out"
-    raise ScenarioError([Problem("run.storage", words, remedy)])
+    refuse("run.storage", words, "move the source inwards, or leave run.storage out")
 
 
 def distances(d, sources):

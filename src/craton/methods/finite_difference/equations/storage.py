@@ -99,7 +99,7 @@ def encoded(codes, parameters):
             out[name] = codes[name].encoded(values)
         except ValueError as e:
             words = f'"half" does not hold the model\'s {name}: {e}'
-            raise ScenarioError([Problem("run.storage", words, REMEDY)]) from e
+            raise ScenarioError.of("run.storage", words, REMEDY) from e
     return out
 
 
@@ -205,7 +205,7 @@ def source_problems(scenario, sources):
 def refuse(scenario, words, remedy=REMEDY):
     """Refuse what was not validated for a scenario whose fields are kept in 16 bits."""
     if scenario.run.storage == "half":
-        raise ScenarioError([Problem("run.storage", f'"half" was not validated {words}', remedy)])
+        raise ScenarioError.of("run.storage", f'"half" was not validated {words}', remedy)
 
 
 def converted(d, launch, phase):

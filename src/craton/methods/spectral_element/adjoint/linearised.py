@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError, refuse_all
+from craton.errors import refuse, refuse_all
 from craton.methods.protocol import Reuse
 from craton.methods.spectral_element.adjoint import linearised_steps, nodal, pair_operators, pair_parts
 from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule
@@ -212,7 +212,7 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
         if not machine.shares_host_memory and degree > highest:
             words = f"gradients in {precision} on a GPU need a degree of at most {highest}"
             remedy = 'set run.degree, run.precision = "float32" or run.device = "cpu"'
-            raise ScenarioError([Problem("run.degree", f"{degree}: {words}", remedy)])
+            refuse("run.degree", f"{degree}: {words}", remedy)
 
     def residual_series(self, derivative, orders):
         """See `linearised_steps.residual_series`."""
@@ -289,8 +289,7 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
             (~fluid & (mu == 0), "solid nodes have no shear modulus"),
         ):
             if wrong.any():
-                words = f"{int(wrong.sum())} {words}"
-                raise ScenarioError([Problem("m", words, "bound the parameters")])
+                refuse("m", f"{int(wrong.sum())} {words}", "bound the parameters")
 
     def _refuse_speeds(self, cells, d):
         """Refuse a medium for which the time step is unstable; it is looked at closely only where
@@ -303,7 +302,7 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
         limit = stable_step(d, d.families, self.machine).limit
         if d.dt > limit:
             words = f"the time step {d.dt:.6g} s is unstable for this medium: the limit is {limit:.6g} s"
-            raise ScenarioError([Problem("m", words, "bound vp, or set a shorter time.step")])
+            refuse("m", words, "bound vp, or set a shorter time.step")
 
     def _faster(self, cells):
         """Return by which factor waves of high frequency are faster than at the start, at most."""

@@ -24,7 +24,7 @@ from itertools import product
 import numpy as np
 
 from craton.core.plan import Array
-from craton.errors import Problem, ScenarioError
+from craton.errors import ScenarioError
 from craton.methods.spectral_element.equations import faces, operators
 from craton.methods.spectral_element.mesh import mesh_terms
 from craton.methods.spectral_element.mesh.element import Element
@@ -273,8 +273,7 @@ def refuse(d, layers):
     if meet or not room:
         widths = ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
         text = f"absorbing layers meet, or leave no room between them: {widths}"
-        remedy = "make them thinner, or the domain larger"
-        raise ScenarioError([Problem("boundaries.pml", text, remedy)])
+        raise ScenarioError.of("boundaries.pml", text, "make them thinner, or the domain larger")
 
 
 def warn_contrasts(d):
@@ -353,7 +352,7 @@ def plane_side(d, name, options, frequency=0.0):
     width = options.width or (options.thickness or thickness(d, side, frequency)) * edge
     if high - low > FLAT * width:
         text = f"an absorbing layer requires a plane face; nodes of this face are {high - low:.4g} m apart along its normal"
-        raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
+        raise ScenarioError.of(f"boundaries.{name}", text, 'use "stacey" there')
     return replace(side, width=width)
 
 
@@ -402,8 +401,7 @@ def face_extents(d, name, normal):
 def chunk_side(chunk, name, options):
     """Return the layer of a side or the bottom of a chunk, without its profile."""
     if chunk.all_chunks > 1:
-        words = "absorbing layers are for one chunk of the Earth"
-        raise ScenarioError([Problem(f"boundaries.{name}", words, 'use "stacey"')])
+        raise ScenarioError.of(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')
     count = options.thickness or LEAST
     if name == "bottom":
         radius, stack = chunk.radii[0], chunk.stack

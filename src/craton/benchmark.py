@@ -18,9 +18,12 @@ from craton.driver.job import Job
 from craton.driver.march import march
 from craton.driver.observers.guard import Clock, Guard, Stop
 from craton.driver.observers.record import Record
+from craton.driver.sums import solve
 from craton.errors import CratonError
-from craton.gravity import forward
 from craton.methods import METHODS
+from craton.methods.gravity import direct
+from craton.methods.gravity.operators import flops
+from craton.methods.gravity.problem import problem
 from craton.methods.protocol import BenchCase
 from craton.versions import source_commit, versions
 
@@ -218,10 +221,6 @@ def kernels(case, arrays, machine):
     Records are timed apart: some 1e-4 of the sum at the points of a GPU, but percents of it at the
     few points of the CPU's cases.
     """
-    from craton.methods.gravity import direct
-    from craton.methods.gravity.operators import flops
-    from craton.methods.gravity.problem import problem
-
     begin = time.perf_counter()
     plan = direct.plan(problem(*arrays, case.fields, case.precision), machine.width)
     program = machine.commit(plan)
@@ -256,9 +255,10 @@ def whole_calls(case, arrays, machine):
     seconds = []
     for _ in range(1 + CALLS):
         begin = time.perf_counter()
-        fields = forward(*arrays, case.fields, machine, case.precision, case.method)
+        task = problem(*arrays, case.fields, case.precision, machine=machine)
+        _, report = solve(task, machine, case.method)
         seconds.append(time.perf_counter() - begin)
-    return seconds[0], seconds[1:], {"method": fields.method, "stated_error": fields.error}
+    return seconds[0], seconds[1:], {"method": report["method"], "stated_error": report["error"]}
 
 
 # --- origin ---------------------------------------------------------------------------------------

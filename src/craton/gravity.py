@@ -2,8 +2,6 @@
 fields; mGal, Eotvos, J/kg).
 """
 
-import numpy as np
-
 
 class Fields(dict):
     """Fields by name, each of the points' shape; and how they were found.
@@ -179,19 +177,9 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
         Bad input, with the index of the first offending prism or point.
     """
     from craton.backends import backend
-    from craton.driver.sums import Runner
     from craton.methods.gravity import linear
-    from craton.methods.gravity.problem import checked, problem
-    from craton.model.prisms.ensembles import have_volume
-    from craton.model.prisms.labelled import arrays_of
-    from craton.survey.points import coordinates_of
 
-    prisms, ones, *_ = checked(arrays_of(prisms, 1.0)[0], 1.0)
-    points, _ = coordinates_of(points)
-    places = np.flatnonzero(have_volume(prisms))
-    fields = (fields,) if isinstance(fields, str) else tuple(fields)
-    asked = problem(prisms[places], ones[places], points, fields)
-    return linear.operator(asked, Runner(backend(device, threads=threads)), fields, places, len(prisms))
+    return linear.operator(prisms, points, fields, backend(device, threads=threads))
 
 
 def from_model(

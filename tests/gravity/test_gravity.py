@@ -17,11 +17,11 @@ from paths import DATA
 from craton import gravity
 from craton.backends import backend
 from craton.core.operator import REALS, inlined
-from craton.driver.sums import Runner
 from craton.host import compile as host
 from craton.methods.gravity import choose, direct, far, operators, tree
 from craton.methods.gravity.fields import FIELDS, G, order
 from craton.methods.gravity.problem import problem
+from craton.methods.gravity.tiles import Runner
 
 
 @cache

@@ -15,10 +15,11 @@ from paths import DATA, ROOT
 import craton
 from craton import gravity
 from craton.backends import backend
-from craton.driver.sums import Runner, solve
+from craton.driver.sums import solve
 from craton.methods.gravity import accuracy, direct
 from craton.methods.gravity.fields import FIELDS, order, scale
 from craton.methods.gravity.problem import RTOL, problem
+from craton.methods.gravity.tiles import Runner
 
 L2 = benchscript.load("cases.gravity_l2")
 

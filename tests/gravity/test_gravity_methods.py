@@ -10,12 +10,12 @@ from gravitycase import GRADIENTS, between, ensemble, forward, greatest, grid, m
 
 from craton import gravity
 from craton.backends import backend
-from craton.driver.sums import Runner
 from craton.errors import ResourceError
 from craton.methods.gravity import direct, estimates, far, fft, lattice, linear, raster, tiles, vertex
 from craton.methods.gravity.cost import speed
 from craton.methods.gravity.fields import FIELDS, G
 from craton.methods.gravity.problem import problem
+from craton.methods.gravity.tiles import Runner
 
 EAST, NORTH = 500e3, 4.5e6  # as in UTM
 

@@ -26,12 +26,13 @@ from craton.cli import main
 from craton.comm import launcher
 from craton.comm.local import Alone, spawn
 from craton.driver import progress, sums
-from craton.driver.sums import Runner, solve
+from craton.driver.sums import solve
 from craton.errors import ResourceError
 from craton.lock import start_of
 from craton.methods.gravity import ALGORITHMS, chosen, far, fft, lattice, memory, shares, vertex
 from craton.methods.gravity.cost import Speed
 from craton.methods.gravity.problem import problem
+from craton.methods.gravity.tiles import Runner
 from craton.model.prisms import ensembles
 from craton.scenario import loads
 

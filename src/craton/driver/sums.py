@@ -1,8 +1,8 @@
-"""Sums over sources, driven: which algorithm, whether it fits, the tile loop, the computation over ranks, what is kept of it."""
+"""Sums over sources, driven: which algorithm, whether it fits, the computation over ranks, what is kept of it."""
 
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from craton.methods.gravity import accuracy
 from craton.methods.gravity.cost import speed
 from craton.methods.gravity.fields import undefined as undefined_in
 from craton.methods.gravity.shares import share
+from craton.methods.gravity.tiles import Runner
 from craton.output import store as stores
 from craton.versions import versions
 
@@ -164,66 +165,3 @@ def combined(errors, of_all):
     where they have points.
     """
     return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}
-
-
-# --- the tile loop --------------------------------------------------------------------------------
-
-
-@dataclass
-class Runner:
-    """What a method needs to run plans: a machine and where to report progress.
-
-    Parameters
-    ----------
-    machine : backend
-    report : callable, optional
-        Called with the interactions done so far in this solve.
-    """
-
-    machine: Any
-    report: Any = None
-    done: int = 0
-
-    def sweep(self, plan):
-        """Run a SweepPlan; (fields, points)."""
-        before, report = self.done, self.report
-        out = sweep(self.machine.commit(plan), report and (lambda done: report(before + done)))
-        self.done += plan.work
-        return out
-
-    def scaled(self, factor):
-        """Return a runner whose interactions count `factor` times in the reports of this one."""
-        before, report = self.done, self.report
-        return Runner(self.machine, report and (lambda done: report(int(before + done * factor))))
-
-
-def sweep(program, report=None):
-    """Run all tiles of a plan on its machine.
-
-    Parameters
-    ----------
-    program : Program
-        A SweepPlan on a machine.
-    report : callable, optional
-        Called with the number of interactions done after every tile.
-
-    Returns
-    -------
-    ndarray
-        (fields, points), float64.
-    """
-    plan, machine = program.plan, program.backend
-    out, done = np.empty(plan.count), 0
-    for tile in plan.tiles:
-        for name, values in tile.load().items():
-            machine.fill(program.arrays[name], values)
-        program.step(0)
-        done += tile.work
-        if tile.store is not None:
-            totals = machine.to_host(program.arrays[plan.total]).reshape(len(out), -1)
-            out[:, tile.store] = totals[:, : np.arange(out.shape[1])[tile.store].size]
-        if report:
-            machine.finish()
-            report(done)
-    out *= plan.scale[:, None]
-    return out

@@ -4,6 +4,7 @@ points, and the transpose of both.
 
 import numpy as np
 
+from craton.backends import backend
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
 from craton.inverse.data import numbers, weights_of
@@ -51,7 +52,7 @@ class GravityProblem(LeastSquares):
     """
 
     def __init__(self, problem, observed, weights=None, reference="start", across=None, device="auto", threads=None):
-        from craton.gravity import operator
+        from craton.methods.gravity import linear
 
         self.parameters = problem.parameters
         self.grid = self.parameters.grid
@@ -69,7 +70,7 @@ class GravityProblem(LeastSquares):
         x, y = (np.diff(np.stack(cells.edges(self.grid, name)), axis=0)[0] for name in "xy")
         self._areas = (y[:, None] * x)[None] if isinstance(reference, str) and reference == "mean" else None
         self._prisms = prisms_of(self.grid, across)
-        self.operator = operator(self._prisms, self.observed, self.fields, device, threads)
+        self.operator = linear.operator(self._prisms, self.observed, self.fields, backend(device, threads=threads))
         self._m = self._residual = None
 
     def _reference_of(self, reference):

@@ -2,6 +2,8 @@
 fields; mGal, Eotvos, J/kg).
 """
 
+from os import PathLike
+
 
 class Fields(dict):
     """Fields by name, each of the points' shape; and how they were found.
@@ -240,9 +242,11 @@ def from_model(
     """
     from warnings import warn
 
+    from craton.methods.gravity.options import opened
     from craton.model.prisms.ensembles import doubtful
     from craton.model.prisms.from_model import of_anything
 
+    model = opened(model) if isinstance(model, str | PathLike) else model
     cells = of_anything(model, region, shape, spacing, reference)
     if doubt := doubtful(cells.density):
         warn(doubt, stacklevel=2)

@@ -13,22 +13,20 @@ from craton.methods import METHODS
 from craton.methods.finite_difference.options import Boundaries, Cpml, Domain, FiniteDifferenceScenario, Run, Sponge
 from craton.methods.gravity.options import (
     BoreholePoints,
+    DensityBox,
+    DensitySphere,
     DrapePoints,
+    FilePrisms,
     Gravity,
     GravityRun,
     GravityScenario,
     GridPoints,
-    ProfilePoints,
-    ScatteredPoints,
-)
-from craton.methods.gravity.prism_options import (
-    DensityBox,
-    DensitySphere,
-    FilePrisms,
     GridPrisms,
     LayerPrisms,
     ModelPrisms,
+    ProfilePoints,
     RectilinearPrisms,
+    ScatteredPoints,
     SurfaceFile,
     TablePrisms,
 )

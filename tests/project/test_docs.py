@@ -25,7 +25,7 @@ from paths import ROOT
 import craton
 from craton.cli import app, main
 from craton.cli.plan import one_run, shots_apart
-from craton.methods.gravity import options, prism_options
+from craton.methods.gravity import options
 from craton.report import arrivals, figures
 from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads, with_overrides
 
@@ -192,9 +192,8 @@ def test_pages_of_scenarios_and_of_gravity_have_every_table():
     assert tables_on("scenario.md", "gradients.md", "greens.md", "injection.md") == tables
     tables = {
         name
-        for module in (options, prism_options)
-        for name, table in vars(module).items()
-        if getattr(table, "__module__", None) == module.__name__ and hasattr(table, "model_fields") and name[0] != "_"
+        for name, table in vars(options).items()
+        if getattr(table, "__module__", None) == options.__name__ and hasattr(table, "model_fields") and name[0] != "_"
     }
     assert tables_on("gravity.md") == tables - {"GravityScenario"}
 

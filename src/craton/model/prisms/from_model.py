@@ -121,9 +121,7 @@ def sensible(region, finest):
 
 
 def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
-    """Return the density of an Earth model as Cells; parameters as in `craton.gravity.from_model`."""
-    if isinstance(model, str | Path):
-        model = _opened(model)
+    """Return the density of an Earth model as Cells; parameters as in `craton.gravity.from_model`, but a path."""
     if hasattr(model, "data_vars"):
         axes = None
         if region is not None or shape is not None or spacing is not None:
@@ -152,19 +150,6 @@ def _axes(region, shape, spacing, finest):
 def _extent(dataset):
     axes = readers.Source(dataset, Path("dataset"), "model", ("rho",)).axes
     return tuple(float(end) for axis in axes for end in (axis[0], axis[-1]))
-
-
-def _opened(path):
-    if not Path(path).exists():
-        raise ValueError(f"there is no file {path}")
-    if Path(path).suffix == ".toml":
-        from craton.tables import document
-        from craton.tables.problems import diagnose
-        from craton.tables.schema import BoxOfModel
-
-        return document.checked(document.read(path, lambda values: diagnose(values, BoxOfModel)))
-    with netcdf.opened(Path(path)) as dataset:
-        return dataset.load()
 
 
 def _density_of(source, name):

@@ -79,7 +79,7 @@ def _listed(spec):
 def _model(table):
     region = None if table.origin is None else _region(table)
     try:
-        return prisms_model.of_anything(table.model or table.file, region, table.shape, table.spacing, table.reference)
+        return prisms_model.of_anything(table.opened, region, table.shape, table.spacing, table.reference)
     except ScenarioError as error:
         if table.file is None:
             raise

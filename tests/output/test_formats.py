@@ -283,7 +283,7 @@ def test_mistakes_are_named(survey, shot, tmp_path, capsys):
         (shot, "x.vtkhdf --component Z", "--component: VTKHDF files of snapshots do not take it", 2),
         (shot, "x.mseed --series wave", "--series: MiniSEED files of waveform do not take it", 2),
         (survey, "x.foo", "no format ends in .foo", None),
-        ("elsewhere", "x.sgy", "holds no run", None),
+        ("elsewhere", "x.sgy", "there is no folder", None),
         (survey, "there.sgy", "is there already", None),
         (shot, "x.vtkhdf --series none", "there are wave", None),
         (survey, "x.sgy --component R", "its are", None),

@@ -13,14 +13,13 @@ import typer
 from craton.cli import greens
 from craton.cli.command import OnRanks, add, cause_of, failed, failed_together
 from craton.cli.convert import convert
-from craton.cli.gradient import gradient
 from craton.cli.inspect import check
 from craton.cli.installation import bench, info, kernels, validate
 from craton.cli.pictures import compare, film, plot, report
 from craton.cli.plan import plan
 from craton.cli.run import resume, run
 from craton.cli.scenarios import new, schema
-from craton.cli.survey import survey
+from craton.cli.survey import gradient, survey
 from craton.errors import CratonError
 
 LOOKING = ("report", "plot", "film")  # commands that only read results

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import known, refuse_present, results_of, whole
+from craton.cli.check import known, refuse_no_results, refuse_present, results_of, whole
 from craton.cli.command import Force, argument, flag, option
 from craton.errors import refuse
 from craton.text import listed
@@ -35,9 +35,7 @@ def convert(
     path = Path(file)
     row = row_of(path)
     refuse_present("FILE", path, force, is_folder=row.name == "SAC")
-    if not (Path(out) / "result.zarr").is_dir():
-        remedy = "name the folder that craton run or craton survey wrote to"
-        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    refuse_no_results(out)
     with results_of(out), whole(path):
         written(row, path, out, quantity, component, shot, series, rotate)
     print(path)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import typer
 
-from craton.cli.check import checked, refuse_present, regular_file, whole
+from craton.cli.check import checked, known, refuse_present, regular_file, whole
 from craton.cli.command import File, ShotOptions, add, argument, flag, option, target
 from craton.cli.survey import run_shots
 from craton.errors import refuse
 from craton.text import listed
 
-KINDS = {"cmt": "cmtsolution", "srf": "srf", "quakeml": "quakeml", "csv": "csv"}
+KINDS = {"--cmt": "cmtsolution", "--srf": "srf", "--quakeml": "quakeml", "--csv": "csv"}
 Names = {"kind": list[str] | None, "metavar": "NAME"}
 
 
@@ -52,25 +52,25 @@ def query(
     """Write the seismograms of an earthquake; without a file, of the store's own sources."""
     from craton.io.seismograms import write_miniseed as write
 
-    sources = {"cmt": cmt, "srf": srf, "quakeml": quakeml, "csv": csv}
-    files = {KINDS[name]: file for name, file in sources.items() if file is not None}
-    for name in sources:
-        if sources[name] is not None:
-            regular_file(f"--{name}", sources[name])
+    options = {"--cmt": cmt, "--srf": srf, "--quakeml": quakeml, "--csv": csv}
+    files = {name: file for name, file in options.items() if file is not None}
+    for name, file in files.items():
+        regular_file(name, file)
     if len(files) > 1:
-        refuse("--cmt", f"{listed(files, 'and')} are two sources", "give one of them")
+        refuse(next(iter(files)), f"{listed(files, 'and')} name several sources", "give one of them")
+    source = [{"kind": KINDS[name], "file": str(Path(file).resolve())} for name, file in files.items()] or None
     if mtuq is not None:
         if out is not None or quantity:
             words = "Green's functions for MTUQ are displacements, in a folder of their own"
             refuse("--mtuq", words, "leave out -o and --quantity")
-        for_mtuq(store, files, Path(mtuq), station, sampling, force)
+        for_mtuq(store, source, Path(mtuq), station, sampling, force)
         print(mtuq)
         return
     path = Path(out or "seismograms.nc")
     if path.suffix not in (".nc", ".mseed"):
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
     refuse_present("-o", path, force)
-    dataset = seismograms(store, files, station, sampling, quantity or ())
+    dataset = seismograms(store, source, station, sampling, quantity or ("velocity",))
     with whole(path):
         if path.suffix == ".nc":
             dataset.to_netcdf(path)
@@ -79,14 +79,8 @@ def query(
     print(path)
 
 
-def sources_of(files):
-    """Return files of sources as tables of a scenario; None of none."""
-    tables = [{"kind": kind, "file": str(Path(file).resolve())} for kind, file in files.items()]
-    return tables or None
-
-
-def for_mtuq(store, files, folder, stations, sampling, force):
-    """Write the Green's functions of the place of a file's source; see `query`."""
+def for_mtuq(store, source, folder, stations, sampling, force):
+    """Write the Green's functions of the place of a source; see `query`."""
     from craton.greens import open as open_store
     from craton.greens.database import place_of
     from craton.io.libraries import has_obspy
@@ -96,26 +90,22 @@ def for_mtuq(store, files, folder, stations, sampling, force):
     if not has_obspy(folder):
         refuse("--mtuq", "ObsPy is not installed", "pip install obspy")
     database = open_store(store)
-    at = place_of(database, sources_of(files))
+    at = place_of(database, source)
     database.write_mtuq(at, folder, sampling=sampling, stations=stations)
 
 
-def seismograms(store, files, stations, sampling, quantities):
-    """Return the seismograms of a file of sources; see `query`."""
+def seismograms(store, source, stations, sampling, quantities):
+    """Return the seismograms of a source; see `query`."""
     import sys
 
     from craton.greens import open as open_store
 
     database = open_store(store)
-    source = sources_of(files)
-    names = tuple(quantities) or ("velocity",)
-    unknown = set(names) - {"velocity", "displacement", "acceleration"}
-    if unknown:
-        remedy = "choose velocity, displacement or acceleration"
-        refuse("--quantity", f'there is no "{unknown.pop()}" of a store', remedy)
+    for name in quantities:
+        known("--quantity", name, ("velocity", "displacement", "acceleration"), "quantity")
     for warning in database.warnings(source):
         print(warning, file=sys.stderr)
-    return database.seismograms(source, stations, sampling, None, names)
+    return database.seismograms(source, stations, sampling, None, tuple(quantities))
 
 
 app = typer.Typer(

@@ -192,7 +192,9 @@ def validate(
     if out:
         keep(rows, device, out)
     if figure:
-        drawn(rows, figure)
+        from craton.validation.figure import save
+
+        written(figure, lambda: save(rows, figure), "--figure")
     failed = [row for row in rows if not row["passed"]]
     print(f"{len(rows) - len(failed)} of {len(rows)} within their limits")
     return 4 if failed else 0
@@ -215,13 +217,6 @@ def keep(rows, device, out):
     rows = [{key: value for key, value in row.items() if key != "curves"} for row in rows]
     text = json.dumps({"validation": rows, **provenance(backend(device))}, indent=1) + "\n"
     written(out, lambda: Path(out).write_text(text, encoding="utf-8"), "-o")
-
-
-def drawn(rows, path):
-    """Write the figure."""
-    from craton.validation.figure import save
-
-    written(path, lambda: save(rows, path), "--figure")
 
 
 def written(path, write, option):

@@ -135,8 +135,7 @@ def compare(
 
     file = Path(file or Path(out) / "compare.png")
     picture_file("-o", file)
-    if not (path := Path(out) / "result.zarr").exists():
-        refuse("OUT", f"there is no {path}", "name a folder that craton run wrote")
+    refuse_no_results(out)
     if Path(data).exists():  # else a pattern, or words of the reader
         regular_file("DATA", data, folders=True)
     with results_of(out):

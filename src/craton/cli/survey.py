@@ -1,4 +1,4 @@
-"""craton survey: check all shots, run those that are not there yet, say what there is and how far it is."""
+"""craton survey and craton gradient: check all shots, run those that are not there yet, say what there is and how far it is."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from craton.cli.check import checked
-from craton.cli.command import RanksOfShot, ShotOptions, argument, changes, flag, target
+from craton.cli.command import File, RanksOfShot, ShotOptions, argument, changes, flag, target
 from craton.cli.run import ended_by_signal
 from craton.driver.run import log_warnings
 from craton.errors import Ended, Interrupted, refuse
@@ -240,3 +240,30 @@ def since(text):
         return max((datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds(), 0.0)
     except (TypeError, ValueError):
         return 0.0
+
+
+# --- craton gradient --------------------------------------------------------------------------------------------------
+
+
+def gradient(
+    file: File,
+    shots: ShotOptions,
+    out: target("OUT", "Folder for the results; by default the file's name and -gradient, here.") = None,
+    ranks: RanksOfShot = 1,
+):
+    """Compute the gradient of a misfit over all shots.
+
+    The scenario names observed data in [gradient]. The sum over all shots, illumination and the
+    misfit of each shot go to gradient.zarr in the folder OUT. Shots that are there already are not
+    run again.
+    """
+    from craton.inverse.survey import RESULT, prepare, run_gradient, words
+
+    def planned(changed):
+        return checked(file, changed, planner=partial(prepare, ranks=ranks))[1]
+
+    out = Path(out if out is not None else f"{Path(file).stem}-gradient")
+    dataset = run_shots(shots, out, planned, partial(run_gradient, ranks=ranks), words, ranks)[1]
+    if not shots.quiet:
+        names = ", ".join(map(str, dataset.data_vars))
+        print(f"done: misfit {dataset.attrs['misfit']:.6g}\n  {out / RESULT}  {names}", flush=True)

@@ -204,6 +204,14 @@ def in_ascii(text):
     return letters.encode("ascii", "replace").decode()
 
 
+def text_sections(sections):
+    """Return titled tables of labels and texts in lines; `sections` as of `html_sections`."""
+    width, lines = max((len(label) for rows in sections.values() for label, _ in rows), default=0), []
+    for title, rows in sections.items():
+        lines += [title, *(f"  {label:<{width}}  {text}" for label, text in rows)]
+    return "\n".join(lines)
+
+
 def html_sections(title, sections, shown=1):
     """Return titled tables of labels and texts as HTML for a notebook, folded but for the first.
 

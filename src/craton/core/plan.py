@@ -15,7 +15,7 @@ from craton.core.operator import Operator
 from craton.core.peaks import KIND as PEAKS
 from craton.core.subdomain import Subdomain, Totals
 from craton.memory import array_bytes
-from craton.text import html_sections, megabytes
+from craton.text import html_sections, megabytes, text_sections
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
 RECORD_IN_MEMORY = 1 << 28  # bytes of a record on the host; larger ones wait in a file of OUT
@@ -500,11 +500,7 @@ class Plan(StepPlan):
         return html_sections(repr(self).strip("<>"), sections)
 
     def __str__(self):
-        width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
-        sections = (
-            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items()
-        )
-        return "\n".join(line for section in sections for line in section)
+        return text_sections(self.notes)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from craton.model.ground.surfaces import as_surface
 from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_scenario as prisms_scenario
 from craton.survey import points
-from craton.text import html_sections
+from craton.text import html_sections, text_sections
 
 
 @dataclass
@@ -93,11 +93,7 @@ class GravityPlan:
         return html_sections(repr(self).strip("<>"), self.notes)
 
     def __str__(self):
-        width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
-        sections = (
-            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items()
-        )
-        return "\n".join(line for section in sections for line in section)
+        return text_sections(self.notes)
 
 
 def build(scenario):

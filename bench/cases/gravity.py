@@ -19,9 +19,8 @@ import numpy as np
 import craton.gravity
 from bench.harness import median_seconds, picture, tables
 from craton.backends import backend
-from craton.methods.gravity import direct, far, fft, lattice, tiles, vertex
+from craton.methods.gravity import direct, far, fft, lattice, speed, tiles, vertex
 from craton.methods.gravity.bench import EXTENT, HEIGHT, seven_spheres
-from craton.methods.gravity.cost import speed
 from craton.methods.gravity.fields import FIELDS
 from craton.methods.gravity.problem import problem
 from craton.methods.gravity.tiles import Runner, sweep

@@ -11,8 +11,7 @@ from gravitycase import GRADIENTS, between, ensemble, forward, greatest, grid, m
 from craton import gravity
 from craton.backends import backend
 from craton.errors import ResourceError
-from craton.methods.gravity import direct, estimates, far, fft, lattice, linear, raster, tiles, vertex
-from craton.methods.gravity.cost import speed
+from craton.methods.gravity import direct, estimates, far, fft, lattice, linear, speed, tiles, vertex
 from craton.methods.gravity.fields import FIELDS, G
 from craton.methods.gravity.problem import problem
 from craton.methods.gravity.tiles import Runner
@@ -102,14 +101,16 @@ def test_nodes_by_a_raster_are_those_by_sorting():
     prisms, density = mesh(edges, edges + 1e5, np.arange(-8.0, 1) * 12.5)
     prisms, density = prisms[density != 0], np.where(density[density != 0] > 0, 300.0, -170.0)
     prisms[::7, 5] = 0  # to the top: overlap what is above
-    expected, (nodes, mass) = lattice.nodes(prisms, density, np), raster.nodes(prisms, density, machine)
+    expected, (nodes, mass) = lattice.nodes(prisms, density, np), lattice.regular_nodes(prisms, density, machine)
     np.testing.assert_allclose(nodes.coefficient, expected.coefficient, rtol=1e-14)
     for mine, theirs in zip((nodes, *nodes.planes), (expected, *expected.planes)):
         np.testing.assert_array_equal(mine.at, theirs.at)
     assert mass == pytest.approx(np.abs(density) @ volumes(prisms), rel=1e-14)
     prisms[3, 1] += 1.0
-    assert raster.nodes(prisms, density, machine) is None
-    assert raster.nodes(np.array([[0.0, 1, 0, 1, 0, 1], [1e6, 1e6 + 1, 0, 1, 0, 1]]), np.ones(2), machine) is None
+    assert lattice.regular_nodes(prisms, density, machine) is None
+    assert (
+        lattice.regular_nodes(np.array([[0.0, 1, 0, 1, 0, 1], [1e6, 1e6 + 1, 0, 1, 0, 1]]), np.ones(2), machine) is None
+    )
 
 
 def test_mass_of_many():

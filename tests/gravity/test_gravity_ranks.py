@@ -29,8 +29,7 @@ from craton.driver import progress, sums
 from craton.driver.sums import solve
 from craton.errors import ResourceError
 from craton.lock import start_of
-from craton.methods.gravity import ALGORITHMS, chosen, far, fft, lattice, memory, shares, vertex
-from craton.methods.gravity.cost import Speed
+from craton.methods.gravity import ALGORITHMS, Speed, chosen, far, fft, lattice, memory, vertex
 from craton.methods.gravity.problem import problem
 from craton.methods.gravity.tiles import Runner
 from craton.model.prisms import ensembles
@@ -61,14 +60,14 @@ def together(size, problem, method, **options):
 
 def test_balanced_remainder_rule():
     for count, size in ((251_946, 4), (7, 3), (3, 8), (0, 2), (16, 4)):
-        parts = [shares.balanced(count, rank, size) for rank in range(size)]
+        parts = [sums.balanced(count, rank, size) for rank in range(size)]
         lengths = [part.stop - part.start for part in parts]
         assert parts[0].start == 0 and parts[-1].stop == count
         assert all(a.stop == b.start for a, b in zip(parts, parts[1:]))
         assert lengths == sorted(lengths, reverse=True) and max(lengths) - min(lengths) <= 1
 
 
-@pytest.mark.parametrize("way", [way for ways in shares.SHARES.values() for way in ways], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("way", [way for ways in sums.SHARES.values() for way in ways], ids=lambda way: way.__name__)
 def test_every_pair_is_in_one_share(way):
     whole = asked()
     row = {tuple(prism): n for n, prism in enumerate(whole.prisms)}
@@ -85,7 +84,7 @@ def test_every_pair_is_in_one_share(way):
 
 
 def test_layers_stay_whole():
-    bottoms = [set(shares.some_layers(asked(), rank, 3)[0].prisms[:, 4]) for rank in range(3)]
+    bottoms = [set(sums.some_layers(asked(), rank, 3)[0].prisms[:, 4]) for rank in range(3)]
     assert [len(b) for b in bottoms] == [2, 2, 1] and len(set.union(*bottoms)) == 5
 
 
@@ -93,8 +92,8 @@ def test_the_tree_is_split_by_points_where_these_are_many():
     """Half of a tree costs nearly as much at every point; but half of it grows in half the time."""
     few, rates = asked(), Speed(pairs=7e7, flops=3e10)
     many = replace(few, prisms=np.tile(few.prisms, (50, 1)), density=np.tile(few.density, 50))
-    assert isinstance(shares.share(replace(many, points=many.points[:, :2]), "far", rates, 1, 2)[1], slice)
-    assert len(shares.share(replace(many, points=np.tile(many.points, (1, 200))), "far", rates, 1, 2)[1]) > 0
+    assert isinstance(sums.share(replace(many, points=many.points[:, :2]), "far", rates, 1, 2)[1], slice)
+    assert len(sums.share(replace(many, points=np.tile(many.points, (1, 200))), "far", rates, 1, 2)[1]) > 0
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------------------------

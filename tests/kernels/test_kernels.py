@@ -29,8 +29,8 @@ from craton.methods import METHODS
 from craton.methods.finite_difference.adjoint import reversal
 from craton.methods.finite_difference.equations import operators, relaxing
 from craton.methods.finite_difference.equations.scheme import stencil
+from craton.methods.gravity import lattice
 from craton.methods.gravity import operators as sums
-from craton.methods.gravity import raster
 from craton.methods.gravity.fields import FIELDS
 from craton.methods.spectral_element.equations import operators as sem
 from craton.model.media import attenuation
@@ -286,7 +286,7 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
     edges, (k, j, i) = np.arange(7) * 100.0, np.indices((6, 6, 6)).reshape(3, -1)
     prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)
     density, points = np.random.default_rng(1).uniform(1, 2, 216), (np.arange(5.0) * 90, 20.0, 30.0)
-    raster.nodes(prisms, density, cpu.CPU())  # only a device asks for it by itself
+    lattice.regular_nodes(prisms, density, cpu.CPU())  # only a device asks for it by itself
     for method in ("direct", "far", "vertex"):
         forward(prisms, density, points, FIELDS, "cpu", precision, method)
     jacobian = operator(prisms, points, FIELDS, device="cpu")

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.gravity import direct, far, fft, vertex
-from craton.methods.gravity.cost import speed, walk
+from craton.methods.gravity import direct, far, fft, speed, vertex, walk
 from craton.methods.gravity.fields import order, scale
 
 EPSILON = 2.2e-16

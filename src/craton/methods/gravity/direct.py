@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from craton.methods.gravity import tiles
-from craton.methods.gravity.cost import Estimate
+from craton.methods.gravity import Estimate, tiles
 from craton.methods.gravity.fields import kinds
 from craton.methods.gravity.operators import attract
 from craton.model.prisms.morton import morton_order

@@ -8,11 +8,10 @@ r^2 (accelerations) or 2 G |m| / r^3 (gradients).
 import numpy as np
 
 from craton.core.grid import Layout
-from craton.core.plan import Array, Launch, Phase, StepPlan
-from craton.methods.gravity import direct, tiles, tree
-from craton.methods.gravity.cost import GROW, Estimate, walk
+from craton.core.plan import Array, Phase, StepPlan
+from craton.methods.gravity import GROW, Estimate, direct, tiles, tree, walk
 from craton.methods.gravity.fields import kinds
-from craton.methods.gravity.operators import LANES, attract_clusters, of_nodes
+from craton.methods.gravity.operators import LANES, attract_clusters, launch, of_nodes
 from craton.model.prisms.morton import morton_order
 
 POINTS = 4  # of a tile for every point that the machine takes at a time
@@ -120,19 +119,15 @@ def expansions(grown, density, balls, degree, machine):
     arrays["out"] = Array("sums", (nodes, 2 * len(matrix)), np.float64)
     ops = [of_nodes(name, degree) for name in ("leaf_moments", "parent_moments", "harmonics")]
     ops[1:2] *= len(cuts) - 2
-    phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
+    phases = tuple(
+        Phase(op.name, (launch(op, int(end - begin), {"begin": int(begin), "end": int(end)}),))
+        for op, begin, end in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes])
+    )
     layout = Layout((1, -(-nodes // LANES), LANES), 0)
     program = machine.commit(StepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases))
     program.step(0)
     given = {name: program.arrays[name] for name in ("faces", "density")}
     return machine.to_host(program.arrays["out"]).view(np.complex128), given
-
-
-def over_nodes(op, begin, end):
-    """Return a phase that treats the entries begin .. end of its list."""
-    return Phase(
-        op.name, (Launch(op, op.arrays, (0, 1, 0, -(-(end - begin) // LANES), 0, LANES), {"begin": begin, "end": end}),)
-    )
 
 
 def levels(grown):

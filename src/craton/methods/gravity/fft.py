@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.methods.gravity import direct, lattice
-from craton.methods.gravity.cost import Estimate
+from craton.methods.gravity import Estimate, direct, lattice
 from craton.methods.gravity.problem import Problem
 from craton.methods.protocol import remembered
 

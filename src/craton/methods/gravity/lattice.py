@@ -7,7 +7,13 @@ remembered with the problem.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+
+from craton.core.plan import Array
+from craton.methods.gravity.operators import FLOATS, RASTER, kernel, launch
 
 ULPS = 16 * 2.2e-16  # coordinates this close, relative to the greatest, are one
 LOOSE = 1e-10  # departure from a regular spacing, in spacings
@@ -306,3 +312,66 @@ def _layers(z, prisms, xp):
     for part in parts:
         layer[part] = number[pair(part)]
     return xp.flatnonzero(taken), layer
+
+
+# --- nodes on a regular lattice by kernels ----------------------------------------------------------------------------
+
+THREADS = 4096  # that share the prisms out to find their outline
+MOST = 15 << 20  # prisms: a grid of blocks ends at 2^24
+PLACES = 1 << 28  # of the lattice at most, and
+CROWD = 1000  # times the number of prisms
+
+
+def run_kernel(machine, name, arrays, entries, **params):
+    """Run an operator of raster.h once, over so many entries, on arrays of the machine."""
+    described = {name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()}
+    plan = SimpleNamespace(precision="float64", arrays=described)
+    once = launch(kernel(name), entries, dict.fromkeys(RASTER.names, 0) | params)
+    machine.single(once, SimpleNamespace(plan=plan, arrays=arrays))()
+
+
+def regular_nodes(prisms, density, machine):
+    """Return what `nodes` finds, on the host, by a few kernels, where sorting is dear; and the prisms' mass, kg without
+    signs. None where the prisms lie on no regular lattice, or on a vast one.
+
+    Prisms (M, 6), each with volume, and density (M,) are arrays of the machine, M > 0.
+    """
+    xp, count = machine.xp, len(prisms)
+    if count > MOST:
+        return None
+    given = {"faces": prisms, "density": density}
+    arrays = given | {"partial": xp.empty((11, THREADS))}
+    run_kernel(machine, "outline", arrays, THREADS, count=count, threads=THREADS)
+    rows = machine.to_host(arrays["partial"])
+    begin, end, width, mass, rho = (
+        rows[:3].min(axis=1),
+        rows[3:6].max(axis=1),
+        rows[6:9].min(axis=1),
+        rows[9].sum(),
+        rows[10].max(),
+    )
+    cells = np.rint((end - begin) / width)
+    if np.prod(cells + 1) > min(PLACES, CROWD * count):
+        return None
+    step, shape = (end - begin) / cells, [int(n) + 1 for n in cells]
+    params = dict(zip((*FLOATS, "nx", "ny", "nz"), (*begin, *step, ULPS, *shape)))
+    arrays = given | {
+        "corners": xp.zeros(int(np.prod(shape))),
+        "planes": xp.full(sum(shape), np.nan),
+        "bad": xp.zeros(1, np.int32),
+    }
+    run_kernel(machine, "scatter", arrays, count, count=count, **params)
+    if int(arrays["bad"][0]):
+        return None
+    keys = xp.flatnonzero(xp.abs(arrays["corners"]) > ULPS * rho)
+    if not len(keys):
+        return None
+    corners = arrays | {"keys": keys.astype(np.int64, copy=False), "nodes": xp.empty((len(keys), 4))}
+    run_kernel(machine, "pick", corners, len(keys), count=len(keys), **params)
+    records, planes = machine.to_host(corners["nodes"]), machine.to_host(arrays["planes"])
+    spaced = [begin[axis] + step[axis] * np.arange(shape[axis]) for axis in range(3)]
+    at = [
+        np.where(np.isnan(given), regular, given)
+        for given, regular in zip(np.split(planes, np.cumsum(shape)[:2]), spaced)
+    ]
+    return Nodes(records[:, :3], records[:, 3], tuple(map(Planes, at))), float(mass)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from craton.core.operator import Operator, Struct
+from craton.core.plan import Launch
 from craton.methods.gravity.fields import mask
 
 HERE = Path(__file__).parent / "kernels"
@@ -53,6 +54,11 @@ def kernel(name: str, defines: tuple = (("LANES", LANES),), flops: int = 0) -> O
         # threads: long work of many registers, so that small blocks fill a multiprocessor better and end together
         block=(LANES, 1, 1) if summing else (),
     )
+
+
+def launch(op, count, params, parts=1):
+    """Return the launch of an operator over so many entries in groups of LANES, once for each of some parts."""
+    return Launch(op, op.arrays, (0, parts, 0, -(-count // LANES), 0, LANES), params)
 
 
 def constants(fields, precision="float64", order=0, starts=(1.0, 1.0)):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from craton.core.grid import Layout
-from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
+from craton.core.plan import Array, Phase, SweepPlan, Tile
 from craton.methods.gravity.fields import scale
-from craton.methods.gravity.operators import LANES, constants, kernel, record
+from craton.methods.gravity.operators import LANES, constants, kernel, launch, record
 
 PAIRS = 1 << 15  # of a tile for every target that the machine takes at a time
 # times that the parts of few targets fill the machine: the last blocks to end keep little of it waiting
@@ -102,8 +102,8 @@ def plan(op, fields, factors, targets, sources, groups, parts, precision="float6
     params, last = {"stride": stride, "parts": parts}, kernel("collect", constants(fields))
     phases = (
         *before,
-        Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
-        Phase("collect", (Launch(last, last.arrays, (0, 1, 0, rows * groups, 0, LANES), params),)),
+        Phase("sum", (launch(op, stride, params, parts),)),
+        Phase("collect", (launch(last, rows * stride, params),)),
     )
     return SweepPlan(
         precision=precision,
@@ -167,8 +167,8 @@ class Frame:
         """
         make, size = kernel("records", op.defines), record(self.precision, dict(op.defines)["ORDER"])
         params = {"count": count, **dict(zip("xyz", self.origin)), "unit": self.unit, "distance": distance}
-        launch = Launch(make, make.arrays, (0, 1, 0, -(-count // LANES), 0, LANES), params)
-        return {"prisms": Array("sources", (count, size), self.precision)}, (Phase("records", (launch,)),)
+        phase = Phase("records", (launch(make, count, params),))
+        return {"prisms": Array("sources", (count, size), self.precision)}, (phase,)
 
 
 def padded(rows, stride):

@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from craton.methods.gravity import direct, lattice, raster, tiles
-from craton.methods.gravity.cost import Estimate
+from craton.methods.gravity import Estimate, direct, lattice, tiles
 from craton.methods.gravity.fields import order
 from craton.methods.gravity.operators import attract_nodes
 from craton.methods.protocol import remembered
@@ -35,7 +34,7 @@ def nodes(problem, machine):
     """Return the ensemble's Nodes on a machine."""
     with machine.work():
         given = lattice.prisms_of(problem, machine.xp)
-        found = raster.nodes(*given, machine) if machine.width >= DEVICE else None
+        found = lattice.regular_nodes(*given, machine) if machine.width >= DEVICE else None
         if found is None:
             return lattice.nodes(*given, machine.xp)
         vertices, problem.memo["mass"] = found

@@ -6,9 +6,10 @@ import re
 from enum import StrEnum
 from pathlib import Path
 
-from craton.cli.check import known
+from craton.cli.check import known, picture_file
 from craton.cli.command import Where, argument, flag, option, target
-from craton.errors import CratonError, ResourceError, refuse
+from craton.errors import CratonError, refuse
+from craton.integrity import writing
 
 EXTRAS = ("seis", "asdf", "plot", "netcdf", "mpi", "compiler")  # whose packages `craton info` lists
 ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
@@ -187,14 +188,18 @@ def validate(
     device = device or "auto"
     if name is not None:
         known("NAME", name, [*GROUPS, *CASES], "case")
+    if figure:
+        picture_file("--figure", figure)
     print(LINE.format("case", "what", "misfit", "limit", "passed"))
     rows = [printed(row) for row in computed(name, device=device, full=full)]
     if out:
-        keep(rows, device, out)
+        with writing(out, "\n    -> choose another file with -o"):
+            keep(rows, device, out)
     if figure:
         from craton.validation.figure import save
 
-        written(figure, lambda: save(rows, figure), "--figure")
+        with writing(figure, "\n    -> choose another file with --figure"):
+            save(rows, figure)
     failed = [row for row in rows if not row["passed"]]
     print(f"{len(rows) - len(failed)} of {len(rows)} within their limits")
     return 4 if failed else 0
@@ -215,16 +220,5 @@ def keep(rows, device, out):
     from craton.benchmark import provenance
 
     rows = [{key: value for key, value in row.items() if key != "curves"} for row in rows]
-    text = json.dumps({"validation": rows, **provenance(backend(device))}, indent=1) + "\n"
-    written(out, lambda: Path(out).write_text(text, encoding="utf-8"), "-o")
-
-
-def written(path, write, option):
-    """Write a file, or say that it cannot be."""
-    try:
-        write()
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        remedy = f"choose another file with {option}"
-        raise ResourceError(
-            f"cannot write {path}: {getattr(error, 'strerror', None) or error}\n    -> {remedy}"
-        ) from error
+    text = json.dumps({"validation": rows, **provenance(backend(device))}, indent=1)
+    Path(out).write_text(text + "\n", encoding="utf-8")

@@ -35,7 +35,9 @@ def plan(
     if shots := shots_apart(scenario):
         print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
     if getattr(scenario, "gradient", None) is not None:
-        print(of_gradient(scenario, ranks or 1), flush=True)
+        from craton.inverse.survey import sections, worded
+
+        print(worded(sections(scenario, ranks or 1)), flush=True)
     building = of_greens(scenario) if getattr(scenario, "greens", None) is not None else None
     if building is not None:
         print(building[1], flush=True)
@@ -71,13 +73,6 @@ def one_run(scenario, ranks=1, outlined=None):
         (outlined if outlined is not None else []).append(outline)
         return outline
     return shots.prepare(scenario).planned if shots_apart(scenario) else whole_plan(scenario)
-
-
-def of_gradient(scenario, ranks=1):
-    """Return what `craton gradient` would do and cost, or why it cannot, in words."""
-    from craton.inverse.survey import sections, worded
-
-    return worded(sections(scenario, ranks))
 
 
 def of_greens(scenario):

@@ -32,18 +32,13 @@ def new(
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not name.strip() or path.name in (".toml", "..toml"):
         refuse("NAME", f'"{name}" is not a name for a file', "write for example: craton new valley")
-    example = files_of_examples().get(key_of(path.stem))
+    example = files_of_examples().get(path.stem.lower().replace("-", "_"))
     if example is None:
         text = TEMPLATE.read_text(encoding="utf-8").replace("FILE", str(path))
         write({path: text.encode()}, force)
     else:
         write(copies(example, path), force)
     print(f"{path} written. Next:\n  craton plan {path}\n  craton run {path}")
-
-
-def key_of(name):
-    """Return a name as examples are known by: ``two_layers`` for ``Two-Layers``."""
-    return name.lower().replace("-", "_")
 
 
 def files_of_examples():

@@ -76,9 +76,7 @@ def compute(job: Job, machine: Machine, store: Any = None) -> Result:
     """Compute the fields of a plan and return the Result, the same on every rank."""
     plan = job.plan
     values, report = solve(plan.problem, machine, plan.method, progress=job.progress, comm=job.comm)
-    undefined = {
-        name: int(np.isnan(row).sum()) for name, row in zip(plan.problem.fields, values) if np.isnan(row).any()
-    }
+    undefined = {name: int(n) for name, n in zip(plan.problem.fields, np.isnan(values).sum(axis=1)) if n}
     if job.comm.rank == 0 and (words := undefined_in(plan.problem.fields, plan.problem.points, values)):
         logging.getLogger("craton").warning(words)
         if store:

@@ -6,7 +6,7 @@ from craton.cli.check import checked
 from craton.cli.command import File, Set, Where, changes, option
 from craton.driver.run import log_warnings
 from craton.errors import CratonError
-from craton.text import duration
+from craton.text import duration, text_sections
 
 
 def plan(
@@ -35,9 +35,9 @@ def plan(
     if shots := shots_apart(scenario):
         print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
     if getattr(scenario, "gradient", None) is not None:
-        from craton.inverse.survey import sections, worded
+        from craton.inverse.survey import sections
 
-        print(worded(sections(scenario, ranks or 1)), flush=True)
+        print(text_sections(sections(scenario, ranks or 1)), flush=True)
     building = of_greens(scenario) if getattr(scenario, "greens", None) is not None else None
     if building is not None:
         print(building[1], flush=True)

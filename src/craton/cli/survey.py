@@ -12,7 +12,7 @@ from craton.cli.command import File, RanksOfShot, ShotOptions, argument, changes
 from craton.cli.run import ended_by_signal
 from craton.driver.run import log_warnings
 from craton.errors import Ended, Interrupted, refuse
-from craton.text import duration, megabytes
+from craton.text import duration, megabytes, text_sections
 
 
 def survey(
@@ -154,7 +154,7 @@ def header(survey, out):
         ("memory", f"{megabytes(survey.memory)} for each shot that runs"),
         ("out", f"{os.fspath(out)}"),
     ]
-    return "\n".join([survey.title or "Survey", *(f"  {label:<8}{text}" for label, text in rows)])
+    return text_sections({survey.title or "Survey": rows})
 
 
 def summary(outcome):

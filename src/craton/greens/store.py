@@ -24,7 +24,7 @@ from craton.shots.survey import planned_of, scenario_of
 from craton.shots.task import reused
 from craton.survey import leapfrog
 from craton.tables.fields import spatial
-from craton.text import megabytes
+from craton.text import megabytes, text_sections
 
 FORCE = 2.0**40  # N: strain rates far above the smallest numbers of float32; no digits are lost
 BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
@@ -413,7 +413,7 @@ def words(survey):
         ("storage", f"{settings.storage}: seismograms differ from runs by {ERRORS[settings.storage]}"),
         ("on disk", megabytes(survey.nbytes_kept)),
     ]
-    return "\n".join(["Green's functions", *(f"  {label:<10} {text}" for label, text in rows)])
+    return text_sections({"Green's functions": rows})
 
 
 def check_disk(out, survey):

@@ -24,7 +24,7 @@ from craton.output.inspection import named_damage
 from craton.output.store import refuse_changed
 from craton.shots import Survey, run, single
 from craton.shots.survey import on_earth, scenario_of
-from craton.text import megabytes
+from craton.text import megabytes, text_sections
 
 RESULT = "gradient.zarr"
 OPTIONS = ("misfit", "parameters", "every", "storage", "sums")  # of [gradient], that `craton.gradient` takes
@@ -326,14 +326,7 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
 
 def words(survey):
     """Return what a gradient costs and leaves, in words, for the header; see `GradientSurvey.rows`."""
-    return worded({"Gradient": survey.rows()})
-
-
-def worded(sections):
-    """Return rows (label, text) by title as lines."""
-    return "\n".join(
-        line for title, rows in sections.items() for line in (title, *(f"  {label:<22} {text}" for label, text in rows))
-    )
+    return text_sections({"Gradient": survey.rows()})
 
 
 def sections(scenario, ranks=1):

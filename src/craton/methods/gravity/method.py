@@ -81,7 +81,7 @@ class PrismGravity:
     def header(self, scenario, plan, machine, out):
         """Fields, prisms, points, algorithm, device."""
         from craton.methods.gravity import chosen
-        from craton.text import duration
+        from craton.text import duration, text_sections
 
         (taken, _), problem = chosen(plan, machine), plan.problem
         rows = [
@@ -92,7 +92,7 @@ class PrismGravity:
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join([plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)])
+        return text_sections({plan.title or "Gravity": rows})
 
     def summary(self, result, paths):
         """How fast it was, how exact it is, and where everything is."""

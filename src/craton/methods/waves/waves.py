@@ -3,7 +3,7 @@ their words.
 """
 
 from craton.errors import Problem, ScenarioError
-from craton.text import duration, megabytes, rate
+from craton.text import duration, megabytes, rate, text_sections
 
 COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
 WRITING = 2e-4  # s of a channel: correction, zarr, MiniSEED and StationXML, of 200 samples
@@ -133,7 +133,7 @@ class WaveMethod:
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join([plan.title or self.waves, *(f"  {label:<8}{text}" for label, text in rows)])
+        return text_sections({plan.title or self.waves: rows})
 
     def summary(self, result, paths):
         """How fast it was, and where everything is."""

@@ -125,7 +125,7 @@ def forward(
     from craton.methods.gravity.fields import undefined
     from craton.methods.gravity.problem import problem
     from craton.model.prisms.labelled import arrays_of
-    from craton.output.potential import labelled
+    from craton.output.dataset import labelled
     from craton.survey.points import coordinates_of
 
     if points is None:

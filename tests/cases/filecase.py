@@ -58,7 +58,8 @@ def stations(n=2):
 def waveforms(quantities=("velocity",), n=2, sampling=None, dtype="float64", **attributes):
     """The dataset of `recorded`."""
     samples, used = recorded(quantities, n)
-    return dataset.waveforms(samples.astype(dtype), used, stations(n), DT, START, quantities, sampling, attributes)
+    axis = dataset.TimeAxis(STEPS, DT, START, sampling)
+    return dataset.waveforms(samples.astype(dtype), used, stations(n), axis, quantities, attributes)
 
 
 def rupture(path, subfaults, samples, interval=0.02):

@@ -16,7 +16,7 @@ from craton.errors import ComputationError, ScenarioError
 from craton.greens import fields
 from craton.greens.store import write_field
 from craton.integrity import Damaged, sealed
-from craton.output.digests import digests_of
+from craton.output.inspection import digests_of
 from craton.output.store import FILES_OF_RUNS, read_run
 
 STATIONS = [{"name": "A", "at": [2000, 0]}, {"name": "B", "at": [1800, -300]}]

@@ -76,8 +76,8 @@ def test_all_quantities_share_one_exact_time_axis(sampling):
 def test_decimation_removes_what_the_output_cannot_carry():
     t = START + (np.arange(2000) + 0.5) * DT
     samples = (np.sin(2 * np.pi * 30 * t) * pulse(t, 8, 3))[:, None]
-    about = [Channel(0, "velocity", "E", True)], stations(1), DT, START, ["velocity"]
-    east, north, _ = dataset.waveforms(samples, *about, sampling=0.05).velocity.values[0]
+    about = [Channel(0, "velocity", "E", True)], stations(1), dataset.TimeAxis(2000, DT, START, 0.05), ["velocity"]
+    east, north, _ = dataset.waveforms(samples, *about).velocity.values[0]
     assert np.abs(east).max() < 1e-3  # 30 Hz would alias to 10 Hz at full amplitude
     assert np.isnan(north).all()  # no channel
     refused(ValueError, "no channel records pressure", dataset.waveforms, samples, *about[:-1], ["pressure"])
@@ -220,7 +220,7 @@ def test_what_others_made_is_never_replaced(tmp_path, name):
 def test_out_that_cannot_be_written_or_drawn_is_refused(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/no/out")):
-        refused(ResourceError, "cannot write to", Store, place)
+        refused(ResourceError, "could not write to", Store, place)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the tests may run as root, who may write anywhere
     refused(ResourceError, "not writable", check_out, tmp_path / "new")

@@ -18,7 +18,7 @@ from craton.cli.app import command, main
 from craton.driver.observers.films import Films
 from craton.errors import CratonError
 from craton.model.ground import terrain
-from craton.output import frames
+from craton.output import snapshots
 from craton.report import (
     FIGURES,
     arrivals,
@@ -31,7 +31,6 @@ from craton.report import (
     signals,
     station_maps,
     traces,
-    underlays,
     wavefield,
 )
 from craton.report.runs import Run
@@ -101,7 +100,7 @@ def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
     series = dict(reversed(run.snapshots.items()))
     assert run.title == "Small case" and run.sources == [(1500.0, 1500.0, -1000.0)] and run.interfaces == [-1400.0]
     run.snapshots = series
-    frame = frames.liveliest(wavefield.section_of(run))[0]
+    frame = snapshots.liveliest(wavefield.section_of(run))[0]
     assert frame.dims == ("z", "x") and float(frame.y) == 1500
     assert np.abs(series["section"].velocity.sel(time=float(frame.time))).max(["x", "z"]).idxmax() == frame.component
     name = {"E": "east", "N": "north", "Z": "up"}[str(frame.component.values)]
@@ -345,7 +344,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(box):
 def test_relief_is_lit_from_the_north_west():
     along = np.linspace(0, 1000, 21)
     hill = -(((along[:, None] - 500) ** 2 + (along - 500) ** 2) ** 0.5)
-    light = underlays.relief(hill, along, along)
+    light = wavefield.relief(hill, along, along)
     assert light[15, 5] > light[10, 10] - 1e-9 > light[5, 15] + 0.1
 
 

@@ -24,7 +24,7 @@ from craton.methods.waves.sources import acting, histories
 from craton.model.globe import earth_chunk
 from craton.model.mesh import locate
 from craton.model.mesh.locate import Cells, Locator
-from craton.output.dataset import waveforms
+from craton.output.dataset import TimeAxis, waveforms
 from craton.scenario import Homogeneous, Layers, Scenario, Snapshot
 from craton.survey import leapfrog, wavelets
 from craton.survey.channels import Channel, channels
@@ -354,7 +354,7 @@ def test_samples_of_one_quantity_at_two_places_in_the_step():
 
     used = [Channel(0, "pressure", "P", False), Channel(1, "pressure", "P", False, at=0.0)]
     samples = np.stack([pulse((n + c.place) * dt) for c in used], axis=1)
-    records = waveforms(samples, used, Receivers(["A", "B"], np.zeros((2, 3))), dt, 0.0, ["pressure"])
+    records = waveforms(samples, used, Receivers(["A", "B"], np.zeros((2, 3))), TimeAxis(400, dt, 0.0), ["pressure"])
     np.testing.assert_allclose(records.pressure, np.tile(pulse((n + 0.5) * dt), (2, 1)), atol=2e-6)
 
 

@@ -178,7 +178,7 @@ MISUSE = {
     "run small.toml --set source.0.at=[1500,1500,900]": (2, "source.0.at", "z = 900 m", "in the air"),
     "run small.toml -o done": (2, "-o: done holds a finished run\n", f"    -> choose {REPLACE}\n"),
     "run outside.toml -o thesis": (2, "source.0.at", "-o: thesis holds files that are not from craton"),
-    "run small.toml -o small.toml/out": (3, "cannot write to small.toml/out", "-o"),
+    "run small.toml -o small.toml/out": (3, "could not write to small.toml/out", "-o"),
     "run small.toml -o locked/out": (3, "not writable"),
     "run small.toml --device cuda": (3, "CuPy or the driver is missing", "--device cpu"),
 }

@@ -168,8 +168,7 @@ def compare_texts(out):
     Damaged
     """
     from craton.integrity import Damaged
-    from craton.output.digests import SCENARIOS, check_chunks, check_files, rows_of
-    from craton.output.inspection import inspect_metadata, inspect_run
+    from craton.output.inspection import SCENARIOS, check_chunks, check_files, inspect_metadata, inspect_run, rows_of
     from craton.output.store import RESULT, read_run
 
     run = read_run(out)

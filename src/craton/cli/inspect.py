@@ -46,8 +46,7 @@ def parts(out: Path):
     it, with its arguments.
     """
     from craton.driver.saved import folders
-    from craton.output.digests import SCENARIOS, rows_of
-    from craton.output.inspection import inspect_run, stores_of
+    from craton.output.inspection import SCENARIOS, inspect_run, rows_of, stores_of
     from craton.output.store import read_run
 
     run = read_run(out)
@@ -83,7 +82,7 @@ def within(name: str, rows: dict) -> dict:
 
 def scenario_state(out, name, files):
     """Return in words that a scenario can be read and is as it was written."""
-    from craton.output.digests import check_files
+    from craton.output.inspection import check_files
     from craton.scenario import load
 
     check_files(out, within(name, files))
@@ -125,7 +124,7 @@ def checkpoint_state(out, folder):
 
 def files_state(out, files):
     """Return in words that files are as they were written."""
-    from craton.output.digests import check_files
+    from craton.output.inspection import check_files
 
     check_files(out, files)
     return f"{len(files):,} file{'s' if len(files) > 1 else ''}"
@@ -133,7 +132,7 @@ def files_state(out, files):
 
 def picture_state(path):
     """Return in words that a picture is whole."""
-    from craton.output.digests import check_picture
+    from craton.output.inspection import check_picture
 
     check_picture(path)
     return "PNG"
@@ -151,8 +150,7 @@ def run_of_shot_state(shot):
 
 def store_state(out, store, files, chunks):
     """Return the number of files of a store, all of which can be read."""
-    from craton.output.digests import check_chunks, check_files
-    from craton.output.inspection import inspect_store
+    from craton.output.inspection import check_chunks, check_files, inspect_store
 
     name = str(store.relative_to(out))
     damages, count = inspect_store(store)

@@ -144,20 +144,12 @@ class Result:
         plan = self.plan
         if plan.receivers.fibres is None:
             return None
-        from craton.output.dataset import of_fibres
+        from craton.output.dataset import TimeAxis, of_fibres
 
         source = plan.receivers.source
         place = {} if source is None else {f"source_{a}": v for a, v in zip("xyz", source)}
-        return of_fibres(
-            self.records,
-            plan.channels,
-            plan.receivers.fibres,
-            plan.dt,
-            plan.start,
-            self.scenario.output.sampling,
-            self.attributes | plan.receivers.event | place,
-            plan.steps - plan.extra,
-        )
+        axis, about = TimeAxis.of(plan, self.scenario.output), self.attributes | plan.receivers.event | place
+        return of_fibres(self.records, plan.channels, plan.receivers.fibres, axis, about)
 
     @property
     def records(self):

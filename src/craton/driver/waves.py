@@ -123,10 +123,9 @@ def written_bytes(scenario, planned):
     of which several may follow from one that is recorded.
     """
     from craton.conventions import recorded_as
-    from craton.output.dataset import time_axis
+    from craton.output.dataset import TimeAxis
 
-    span = planned.steps - planned.extra, planned.dt, planned.start
-    times = len(time_axis(*span, scenario.output.sampling))
+    times = len(TimeAxis.of(planned, scenario.output).times)
     recorded = [recorded_as(quantity) for quantity in scenario.output.waveforms]
     repeats = max(1, max(map(recorded.count, recorded), default=1))
     return times * len(planned.channels) * repeats * np.dtype(planned.precision).itemsize

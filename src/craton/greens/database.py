@@ -278,7 +278,7 @@ class Database:
         ResourceError
             They do not fit into memory.
         """
-        from craton.output.dataset import waveforms
+        from craton.output.dataset import TimeAxis, waveforms
         from craton.scenario import dumps
         from craton.survey import receivers
         from craton.survey.channels import channels as channels_of
@@ -296,8 +296,8 @@ class Database:
         columns = self._columns(chosen)
         samples[:, columns] = self._sum(sources, chosen, times).reshape(len(columns), -1).T
         about = {"title": scenario.title, "scenario": dumps(scenario)} | places.event
-        series = samples, channels, places, step, times[0] - step / 2, quantities
-        dataset = waveforms(*series, attributes=about, motion=motion)
+        axis = TimeAxis(len(times), step, times[0] - step / 2)
+        dataset = waveforms(samples, channels, places, axis, quantities, about, motion=motion)
         if places.stations is not None and places.stations.axes is not None:
             # in space forces have been along the stations' true east, north and up
             axes = places.stations.axes if scenario.domain.planar else None

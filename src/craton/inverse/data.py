@@ -8,7 +8,7 @@ import numpy as np
 from craton.conventions import DIFFERENTIATED, INTEGRATED, QUANTITIES, TENSOR, VECTOR, recorded_as
 from craton.driver.result import Result
 from craton.errors import Problem, ScenarioError, refuse
-from craton.output.dataset import COMPONENT_DIMS, components_along, time_axis
+from craton.output.dataset import COMPONENT_DIMS, TimeAxis, components_along
 from craton.output.inspection import named_damage
 from craton.survey import filters, geography, leapfrog
 from craton.survey.receivers import ALONG_FIBRE
@@ -27,20 +27,14 @@ class Recording:
 
     def __init__(self, scenario, plan):
         self.scenario, self.plan = scenario, plan
-        self.sampling = scenario.output.sampling
+        self.axis = TimeAxis.of(plan, scenario.output)
         self._blank = None
         self.quantities = scenario.output.waveforms if len(plan.receivers) else ()
 
     @property
-    def times(self):
-        """Sample times of the data, s."""
-        plan = self.plan
-        return time_axis(plan.steps - plan.extra, plan.dt, plan.start, self.sampling)
-
-    @property
     def interval(self):
         """Sampling interval of the data, s."""
-        return self.sampling or self.plan.dt
+        return self.axis.interval
 
     def dataset(self, samples, device="cpu"):
         """Return the data as a dataset: the waveforms, and ``fibre_strain_rate(channel, time)``.
@@ -98,7 +92,7 @@ class Recording:
         for name, values in derivatives.items():
             if name == ALONG_FIBRE:
                 columns = [n for n, c in enumerate(plan.channels) if c.quantity == ALONG_FIBRE]
-                out[:, columns] += self._at_steps(np.asarray(values, float).T, 0.5)
+                out[:, columns] += self.axis.at_steps(np.asarray(values, float).T, 0.5, plan.steps)
                 continue
             values = np.asarray(values, float)
             for shot, part in enumerate(values if plan.shots else [values]):
@@ -120,7 +114,7 @@ class Recording:
         shift = 0.5 if name in INTEGRATED | DIFFERENTIATED else 0.0
         for place in {channel.place for channel in used}:
             chosen = [n for n, c in enumerate(used) if c.place == place]
-            at_steps = self._at_steps(series[:, chosen], place + shift)
+            at_steps = self.axis.at_steps(series[:, chosen], place + shift, plan.steps)
             if name in INTEGRATED:
                 at_steps = filters.integrate_transposed(at_steps, plan.dt)
             elif name in DIFFERENTIATED:
@@ -146,18 +140,6 @@ class Recording:
         """Components of a quantity in the order of the dataset; empty without."""
         dim = COMPONENT_DIMS.get(QUANTITIES[name][0])
         return components_along(dim, self.quantities, self.scenario.domain.motion) if dim else ()
-
-    def _at_steps(self, series, place):
-        """Transpose of `craton.output.dataset.at_times`."""
-        plan, times, sampling = self.plan, self.times, self.sampling
-        if place == 0.5 and sampling is None:
-            out = np.zeros((plan.steps, series.shape[1]))
-            out[: len(times)] = series
-            return out
-        coarser = sampling is not None and sampling > plan.dt * (1 + 1e-9)
-        cutoff = 0.8 * 0.5 / sampling if coarser else None
-        first = plan.start + place * plan.dt
-        return filters.resample_transposed(series, first, plan.dt, times, plan.steps, cutoff)
 
     def _uncorrected(self, values):
         """Transpose of `craton.output.dataset.corrected`."""

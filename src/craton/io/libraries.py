@@ -14,7 +14,7 @@ from craton.io.contents import MissingLibrary
 
 # What pip installs where a library is missing.
 EXTRAS = {"h5py": "netcdf", "h5netcdf": "netcdf", "rasterio": "geo", "rioxarray": "geo", "obspy": "seis"}
-EXTRAS |= {"pyasdf": "asdf", "segyio": "segy"}
+EXTRAS |= {"pyasdf": "asdf", "segyio": "segy", "matplotlib": "plot", "imageio_ffmpeg": "film", "anywidget": "notebook"}
 # Where ObsPy leaves a value out and only warns of it.
 LEFT_OUT = ("could not convert", "could not be converted", "value of nan")
 

@@ -42,24 +42,13 @@ def export(dataset, directory, network="XX", tell=None):
         path = Path(directory) / row.file
         if tell:
             tell(path.name)
-        if exported(row.function(row.write), dataset, path, network):
-            written.append(path)
+        try:
+            if row.function(row.write)(dataset, path, network):
+                written.append(path)
+        except Exception as error:  # libraries have errors of their own for a full disk
+            if shutil.disk_usage(path.parent).free > FULL_BYTES and not isinstance(error, OSError):
+                raise
+            path.unlink(missing_ok=True)
+            reason = getattr(error, "strerror", None) or os.strerror(errno.ENOSPC)
+            raise ResourceError(f"could not write {path}: {reason}") from error
     return written
-
-
-def exported(write, dataset, path, network):
-    """Return True where a writer has written a file.
-
-    Raises
-    ------
-    ResourceError
-        It cannot, because the disk is full; the libraries have errors of their own for that.
-    """
-    try:
-        return write(dataset, path, network)
-    except Exception as error:
-        if shutil.disk_usage(path.parent).free > FULL_BYTES and not isinstance(error, OSError):
-            raise
-        path.unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or os.strerror(errno.ENOSPC)
-        raise ResourceError(f"could not write {path}: {reason}") from error

@@ -28,6 +28,14 @@ def open_group(path, mode="r", group=None):
     return zarr.open_group(path, path=group, mode=mode, zarr_format=ZARR_FORMAT, use_consolidated=False)
 
 
+def open_datasets(path, group) -> dict:
+    """Return the groups of a group of a store by name, each as xarray.Dataset whose values are read when they are used."""
+    import xarray as xr
+
+    names = sorted(found.parent.name for found in (path / group).glob("*/.zgroup"))
+    return {name: xr.open_zarr(path, group=f"{group}/{name}", chunks=None) for name in names}
+
+
 def consolidate(path, *groups):
     """Gather the metadata of some groups of a store, then of all of it, into one file each, which xarray opens at once
     and without warning.

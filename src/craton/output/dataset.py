@@ -1,13 +1,16 @@
-"""From recorded channels to one xarray.Dataset: velocity(receiver, component, time) and the like,
-on one exact time axis.
+"""From recorded channels, or gravity fields at points, to one xarray.Dataset: velocity(receiver, component, time) and
+the like on one exact time axis, g_z(y, x) or g_z(point), with units and coordinates.
 """
 
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Self
 
 import numpy as np
 
 from craton.conventions import (
     DIFFERENTIATED,
+    GRAVITY,
     INTEGRATED,
     ORIGIN_TIME,
     QUANTITIES,
@@ -16,6 +19,7 @@ from craton.conventions import (
     components,
     recorded_as,
 )
+from craton.survey.points import WORDS
 from craton.survey.receivers import ALONG_FIBRE
 
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
@@ -26,45 +30,19 @@ _COORDINATES = {
 }
 
 
+def component_dim(array):
+    """Return the dimension of the components of waveforms or snapshots, or None."""
+    return next((dim for dim in COMPONENT_DIMS.values() if dim in array.dims), None)
+
+
 def coordinate_attributes(name):
     """CF attributes of the coordinate ``"x"``, ``"y"`` or ``"z"``; empty for other names."""
     return dict(_COORDINATES.get(name, {}))
 
 
 def off_axis_attributes(name):
-    """CF attributes of x, y or z where it is not the axis of a dimension.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    dict
-    """
+    """CF attributes of x, y or z where it is not the axis of a dimension."""
     return {key: text for key, text in coordinate_attributes(name).items() if key != "axis"}
-
-
-def time_coordinate(times, interval):
-    """Return the coordinate `time`; it has no CF axis, so that it stays a number of seconds in
-    every reader.
-
-    Parameters
-    ----------
-    times : ndarray
-        s.
-    interval : float
-        Sampling interval, s.
-
-    Returns
-    -------
-    tuple of (str, ndarray, dict)
-    """
-    return (
-        "time",
-        times,
-        {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)},
-    )
 
 
 def cf_dataset(variables, coordinates, attributes):
@@ -114,29 +92,69 @@ def global_attributes(**attributes):
     return base | {key: value for key, value in attributes.items() if value is not None}
 
 
-def time_axis(steps, dt, start, sampling=None):
-    """Sample times of a run's waveforms.
-
-    Parameters
-    ----------
-    steps : int
-        Time steps done.
-    dt, start : float
-        Time step and beginning of the run, s.
-    sampling : float, optional
-        Output interval, s.
-
-    Returns
-    -------
-    ndarray
-        ``start + (n + 1/2) dt``, where the leapfrog scheme knows velocity, or ``start + j
-        sampling`` as far as velocity was recorded.
+@dataclass(frozen=True)
+class TimeAxis:
+    """When the samples of a dataset are taken: over so many time steps of `dt` from `start`, s, at intervals of `sampling`,
+    s, or without it in the middle of each step, where the leapfrog scheme knows velocity.
     """
-    if sampling is None:
-        return start + (np.arange(steps) + 0.5) * dt
-    # The small term keeps a last sample that falls on the end but for rounding.
-    count = int(np.floor((steps - 0.5) * dt / sampling + 1e-9)) + 1 if steps else 0
-    return start + np.arange(count) * sampling
+
+    steps: int
+    dt: float
+    start: float
+    sampling: float | None = None
+
+    @classmethod
+    def of(cls, plan, output) -> Self:
+        """Return the time axis of a planned run with the settings of its output."""
+        return cls(plan.steps - plan.extra, plan.dt, plan.start, output.sampling)
+
+    @property
+    def interval(self) -> float:
+        """Sampling interval, s."""
+        return self.sampling or self.dt
+
+    @property
+    def times(self) -> np.ndarray:
+        """Sample times, s: as far as velocity was recorded."""
+        if self.sampling is None:
+            return self.start + (np.arange(self.steps) + 0.5) * self.dt
+        # The small term keeps a last sample that falls on the end but for rounding.
+        count = int(np.floor((self.steps - 0.5) * self.dt / self.sampling + 1e-9)) + 1 if self.steps else 0
+        return self.start + np.arange(count) * self.sampling
+
+    @property
+    def cutoff(self) -> float | None:
+        """Frequency above which series are filtered, Hz: 0.8 of the Nyquist frequency of an interval longer than a step."""
+        is_coarser = self.sampling is not None and self.sampling > self.dt * (1 + 1e-9)
+        return 0.8 * 0.5 / self.sampling if is_coarser else None
+
+    @property
+    def coordinate(self) -> tuple:
+        """The coordinate `time`; it has no CF axis, so that it stays a number of seconds in every reader."""
+        about = {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(self.interval)}
+        return "time", self.times, about
+
+    def resampled(self, series, place):
+        """Return series (steps, n), whose sample n belongs to start + (n + place) dt, at the times of the axis."""
+        from craton.survey import filters
+
+        times = self.times
+        if place == 0.5 and self.sampling is None:
+            return series[: len(times)]  # already there: not to be touched by a filter
+        first = self.start + place * self.dt
+        return filters.resample(series, first, self.dt, times, self.cutoff).astype(series.dtype, copy=False)
+
+    def at_steps(self, series, place, steps):
+        """Return the transpose of `resampled`: (steps, n)."""
+        from craton.survey import filters
+
+        times = self.times
+        if place == 0.5 and self.sampling is None:
+            out = np.zeros((steps, series.shape[1]))
+            out[: len(times)] = series
+            return out
+        first = self.start + place * self.dt
+        return filters.resample_transposed(series, first, self.dt, times, steps, self.cutoff)
 
 
 def corrected(samples, channels, dt, band):
@@ -167,42 +185,23 @@ def corrected(samples, channels, dt, band):
     return out
 
 
-def waveforms(
-    samples,
-    channels,
-    receivers,
-    dt,
-    start,
-    quantities,
-    sampling=None,
-    attributes=None,
-    steps=None,
-    shots=(),
-    motion=None,
-):
+def waveforms(samples, channels, receivers, axis, quantities, attributes=None, shots=(), motion=None):
     """Build the dataset of a wave run.
 
     Parameters
     ----------
     samples : ndarray, shape (steps, n_channels)
-        What was recorded, SI units.
+        What was recorded, SI units: also steps after those of the axis, by which filters are accurate up to its end.
     channels : sequence of Channel
         What each column is, and its `place`: sample n was taken at ``start + (n + place) dt``.
     receivers : Receivers
         ``names`` and ``xyz`` (n, 3) in metres.
-    dt, start : float
-        Time step and beginning of the run, s.
+    axis : TimeAxis
     quantities : sequence of str
         Names of `craton.conventions.QUANTITIES` to put out. Those of `INTEGRATED` and
         `DIFFERENTIATED` come from the channels of what they are the integral or derivative of.
-    sampling : float, optional
-        Output interval, s, not shorter than `dt`; series are low-pass filtered below its Nyquist
-        frequency. Absent: every time step.
     attributes : dict, optional
         Global attributes (title, scenario, ...).
-    steps : int, optional
-        Steps that the dataset covers, where more were recorded: filters are then accurate up to its
-        end.
     shots : sequence of str, optional
         Names of the shots that the channels belong to.
     motion : str, optional
@@ -221,33 +220,22 @@ def waveforms(
     """
     samples = np.asarray(samples)
     if shots:
-        return _of_shots(
-            samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion
-        )
-    times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
+        import xarray as xr
+
+        parts = []
+        for number in range(len(shots)):
+            columns = [c for c, channel in enumerate(channels) if channel.shot == number]
+            used = [channels[c] for c in columns]
+            parts.append(waveforms(samples[:, columns], used, receivers, axis, quantities, attributes, (), motion))
+        named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
+        return xr.concat(parts, named, combine_attrs="override")
+    axis = replace(axis, steps=min(axis.steps, len(samples)))
     variables = {}
     for name in quantities:
-        series, used = _series(name, samples, channels, dt, start, times, sampling)
+        series, used = _series(name, samples, channels, axis)
         variables[name] = _variable(name, series, used, len(receivers.names), quantities, motion)
-    coordinates = _coordinates(receivers, times, sampling or dt, quantities, motion)
+    coordinates = _coordinates(receivers, axis, quantities, motion)
     return cf_dataset(variables, coordinates, global_attributes(**(attributes or {})))
-
-
-def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
-    """Return the datasets of all shots, one behind the other along `shot`."""
-    import xarray as xr
-
-    parts = []
-    for number in range(len(shots)):
-        columns = [c for c, channel in enumerate(channels) if channel.shot == number]
-        used = [channels[c] for c in columns]
-        parts.append(
-            waveforms(
-                samples[:, columns], used, receivers, dt, start, quantities, sampling, attributes, steps, (), motion
-            )
-        )
-    named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
-    return xr.concat(parts, named, combine_attrs="override")
 
 
 def components_along(dim, quantities, motion):
@@ -256,10 +244,8 @@ def components_along(dim, quantities, motion):
     return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded)
 
 
-def _series(name, samples, channels, dt, start, times, sampling):
-    """Columns of one quantity at the output times: (len(times), n), and the channels they belong
-    to.
-    """
+def _series(name, samples, channels, axis):
+    """Columns of one quantity on a time axis: (times, n), and the channels they belong to."""
     from craton.survey import filters
 
     recorded = recorded_as(name)
@@ -271,46 +257,15 @@ def _series(name, samples, channels, dt, start, times, sampling):
     if name in INTEGRATED:
         if any(places != 0.5):
             raise ValueError(f"the channels of {recorded} do not have the sample times that {name} needs")
-        series, places = filters.integrate(series, dt), np.ones(len(used))
+        series, places = filters.integrate(series, axis.dt), np.ones(len(used))
     elif name in DIFFERENTIATED:
-        series, places = filters.differentiate(series, dt), places + 0.5
-    parts = {
-        place: at_times(series[:, places == place], place, dt, start, times, sampling) for place in sorted(set(places))
-    }
-    if len(parts) == 1:
-        return parts[places[0]], used
-    out = np.empty((len(times), len(used)), samples.dtype)
-    for place, part in parts.items():
-        out[:, places == place] = part
+        series, places = filters.differentiate(series, axis.dt), places + 0.5
+    if len(set(places)) == 1:
+        return axis.resampled(series, places[0]), used
+    out = np.empty((len(axis.times), len(used)), samples.dtype)
+    for place in set(places):
+        out[:, places == place] = axis.resampled(series[:, places == place], place)
     return out, used
-
-
-def at_times(series, place, dt, start, times, sampling):
-    """Series at the output times.
-
-    Parameters
-    ----------
-    series : ndarray, shape (steps, n)
-    place : float
-        Sample n belongs to ``start + (n + place) dt``.
-    dt, start : float
-        s.
-    times : ndarray
-        s.
-    sampling : float or None
-        Output interval, s.
-
-    Returns
-    -------
-    ndarray, shape (times, n)
-    """
-    from craton.survey import filters
-
-    if place == 0.5 and sampling is None:
-        return series[: len(times)]  # already there: not to be touched by a filter
-    coarser = sampling is not None and sampling > dt * (1 + 1e-9)
-    cutoff = 0.8 * 0.5 / sampling if coarser else None  # 0.8 of the output's Nyquist frequency
-    return filters.resample(series, start + place * dt, dt, times, cutoff).astype(series.dtype, copy=False)
 
 
 def _variable(name, series, used, n_receivers, quantities, motion):
@@ -327,7 +282,7 @@ def _variable(name, series, used, n_receivers, quantities, motion):
     return ("receiver", "time"), values[:, 0], attributes
 
 
-def _coordinates(receivers, times, interval, quantities, motion):
+def _coordinates(receivers, axis, quantities, motion):
     """Coordinates of the dataset."""
     along = {}
     for dim in COMPONENT_DIMS.values():
@@ -339,7 +294,7 @@ def _coordinates(receivers, times, interval, quantities, motion):
         from craton.survey.geography import coordinates as paths_of
 
         coordinates |= paths_of(receivers.stations)
-    return {"receiver": coordinates.pop("receiver"), **along, "time": time_coordinate(times, interval), **coordinates}
+    return {"receiver": coordinates.pop("receiver"), **along, "time": axis.coordinate, **coordinates}
 
 
 def receiver_coordinates(receivers):
@@ -376,23 +331,21 @@ def source_coordinates(xyz, local=None):
         Where the model lies on Earth.
     """
     xyz = np.asarray(xyz, float).reshape(-1, 3)
-    coordinates = {}
-    for axis, column in zip("xyz", xyz.T):
-        long_name = f"{_COORDINATES[axis]['long_name']} of the source"
-        coordinates[f"source_{axis}"] = column, {"units": "m", "long_name": long_name}
+    rows = [(axis, xyz[:, n], "m", _COORDINATES[axis]["long_name"]) for n, axis in enumerate("xyz")]
     if local is not None:
-        longitude, latitude = local.degrees(*xyz[:, :2].T)
-        for name, values, unit in (
-            ("longitude", longitude, "degrees_east"),
-            ("latitude", latitude, "degrees_north"),
-            ("elevation", xyz[:, 2], "m"),
-        ):
-            about = {"units": unit, "long_name": f"{name} of the source"}
-            coordinates[f"source_{name}"] = np.asarray(values), about
-    return {name: ("shot", values, about) for name, (values, about) in coordinates.items()}
+        longitude, latitude = map(np.asarray, local.degrees(*xyz[:, :2].T))
+        rows += [
+            ("longitude", longitude, "degrees_east", "longitude"),
+            ("latitude", latitude, "degrees_north", "latitude"),
+        ]
+        rows.append(("elevation", xyz[:, 2], "m", "elevation"))
+    return {
+        f"source_{name}": ("shot", values, {"units": unit, "long_name": f"{noun} of the source"})
+        for name, values, unit, noun in rows
+    }
 
 
-def of_fibres(samples, channels, fibres, dt, start, sampling=None, attributes=None, steps=None):
+def of_fibres(samples, channels, fibres, axis, attributes=None):
     """Build the dataset of the fibres of a run; arguments as of `waveforms`.
 
     Returns
@@ -403,24 +356,113 @@ def of_fibres(samples, channels, fibres, dt, start, sampling=None, attributes=No
     """
     columns = [n for n, channel in enumerate(channels) if channel.quantity == ALONG_FIBRE]
     samples = np.asarray(samples)
-    times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
-    series = at_times(samples[:, columns], 0.5, dt, start, times, sampling)
+    axis = replace(axis, steps=min(axis.steps, len(samples)))
     about = {"units": "1/s", "long_name": "axial strain rate, mean over the gauge length"}
-    variables = {"strain_rate": (("channel", "time"), series.T, about)}
-    return cf_dataset(
-        variables, _fibre_coordinates(fibres, times, sampling or dt), global_attributes(**(attributes or {}))
-    )
-
-
-def _fibre_coordinates(fibres, times, interval):
-    along = {
-        "fibre": (np.array(fibres.names, dtype=str), {"long_name": "name of the fibre"}),
-        "distance": (
-            fibres.distance,
-            {"units": "m", "long_name": "distance along the fibre to the middle of the channel"},
-        ),
-        "gauge": (fibres.gauge, {"units": "m", "long_name": "gauge length"}),
+    variables = {"strain_rate": (("channel", "time"), axis.resampled(samples[:, columns], 0.5).T, about)}
+    distance = {"units": "m", "long_name": "distance along the fibre to the middle of the channel"}
+    coordinates = {
+        "fibre": ("channel", np.array(fibres.names, dtype=str), {"long_name": "name of the fibre"}),
+        "distance": ("channel", fibres.distance, distance),
+        "gauge": ("channel", fibres.gauge, {"units": "m", "long_name": "gauge length"}),
     }
-    for axis, values in zip("xyz", fibres.xyz.T):
-        along[axis] = (values, off_axis_attributes(axis))
-    return {name: ("channel", *rest) for name, rest in along.items()} | {"time": time_coordinate(times, interval)}
+    for name, values in zip("xyz", fibres.xyz.T):
+        coordinates[name] = ("channel", values, off_axis_attributes(name))
+    coordinates["time"] = axis.coordinate
+    return cf_dataset(variables, coordinates, global_attributes(**(attributes or {})))
+
+
+# --- gravity ----------------------------------------------------------------------------------------------------------
+
+HEIGHTS = WORDS["z"]
+
+
+def fields(values, points, attributes=None, errors=None):
+    """Build the dataset of a gravity run.
+
+    Parameters
+    ----------
+    values : dict of str to ndarray
+        Fields by name, each of the points' shape, in the units of `craton.conventions.GRAVITY`.
+    points : survey.points.Points
+        The points and their layout.
+    attributes : dict, optional
+        Global attributes (title, scenario, ...).
+    errors : dict of str to float, optional
+        Estimated greatest error of a field, kept as its attribute ``estimated_error``.
+
+    Returns
+    -------
+    xarray.Dataset
+        Variables over ``(y, x)`` or ``(point)``; elevation z is a number where all points are at
+        one level.
+    """
+    variables = {}
+    for name, array in values.items():
+        shaped = np.asarray(array).reshape(points.shape)
+        variables[name] = (points.dims, shaped, attributes_of(name, errors))
+    about = global_attributes(**(attributes or {}))
+    about.pop("origin_time")  # nothing here has a time
+    return cf_dataset(variables, _point_coordinates(points), about)
+
+
+def _point_coordinates(points):
+    coordinates = {name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()}
+    for name in "xyz":
+        if name in coordinates:
+            continue
+        values = getattr(points, name)
+        about = off_axis_attributes(name)
+        level = points.axes and values.size and np.ptp(values) == 0
+        coordinates[name] = ((), float(values.flat[0]), about) if level else (points.dims, values, about)
+    for name, (values, unit, long_name) in points.along.items():
+        coordinates[name] = (points.dims, values, {"units": unit, "long_name": long_name})
+    return coordinates
+
+
+def labelled(values, points, dims, attributes, errors):
+    """Return fields as data of the kind that the points came in.
+
+    Parameters
+    ----------
+    values : dict of str to ndarray
+        Fields by name, in the units of `craton.conventions.GRAVITY`.
+    points : xarray.Dataset, xarray.DataArray or pandas.DataFrame
+    dims : tuple of str, or None
+        Dimensions of the fields; None for a DataFrame.
+    attributes : dict
+        Method, device and precision.
+    errors : dict of str to float
+        Estimated greatest error of a field.
+
+    Returns
+    -------
+    xarray.Dataset or pandas.DataFrame
+        A dataset on the coordinates of the points, or the table with a column for each field. The
+        attributes have units and estimated errors.
+    """
+    if dims is None:
+        table = points.assign(**values)
+        units = {name: GRAVITY[name][0] for name in values}
+        table.attrs = {**points.attrs, **attributes, "units": units, "estimated_error": errors}
+        return table
+    import xarray
+
+    if not hasattr(points, "data_vars"):
+        points = points.to_dataset(name="values" if points.name is None else points.name)
+    heights = {name: points[name] for name in points.data_vars if str(name).lower() in HEIGHTS}
+    variables = {name: (dims, array, attributes_of(name, errors)) for name, array in values.items()}
+    return xarray.Dataset(variables, {**points.coords, **heights}, attributes)
+
+
+def attributes_of(name, errors=None):
+    """Return the attributes of a field: unit, long name, estimated error where it is known.
+
+    Parameters
+    ----------
+    name : str
+        Of `craton.conventions.GRAVITY`.
+    errors : dict of str to float, optional
+    """
+    unit, long_name = GRAVITY[name]
+    error = {"estimated_error": float(errors[name])} if errors and name in errors else {}
+    return {"units": unit, "long_name": long_name, **error}

@@ -17,7 +17,6 @@ from craton.tables.document import dumps, named_files, tables_as_toml, tables_of
 
 FOLDER = "inputs"
 LIMIT = 256 << 20  # bytes: a larger file (or folder) is not copied, its checksum is noted
-CHUNK = 8 << 20  # bytes that are read at a time
 
 
 @dataclass(frozen=True)
@@ -176,8 +175,7 @@ def checksum(path):
         if path.is_dir():
             digest.update(f"{file.relative_to(path).as_posix()}\0".encode())
         with open(file, "rb") as stream:
-            while block := stream.read(CHUNK):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)
     return digest.hexdigest()
 
 

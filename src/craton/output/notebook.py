@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError
-from craton.output.frames import chosen, component_of, plane_of, robust_limit
+from craton.io.libraries import library
+from craton.output.snapshots import chosen, component_of, component_shown, plane_of, robust_limit
 
 SCRIPT = Path(__file__).with_suffix(".js")
 MOST_BYTES = 24 * 2**20  # of pictures that are sent to the browser
@@ -28,14 +29,8 @@ def view(result, series=None, component=None):
 @cache
 def viewer_class():
     """Return the class of the widget; anywidget is imported when the first one is made."""
-    try:
-        import anywidget
-        import traitlets
-    except ImportError as error:
-        raise CratonError(
-            "the viewer needs anywidget, which is not installed.\n"
-            "    pip install 'craton[notebook]'; or draw result.snapshots with xarray's plot"
-        ) from error
+    anywidget = library("anywidget", "the viewer", CratonError)
+    import traitlets
 
     class Viewer(anywidget.AnyWidget):
         """Snapshots over time, receivers and their traces."""
@@ -74,10 +69,9 @@ def picture_of(dataset, name, component):
     limit = robust_limit(values, LOUDEST)
     frames = np.round(np.clip(values / limit, -1, 1) * 127).astype(np.int8)
     _, rows, columns = field.dims
-    part = next((str(field[dim].values) for dim in ("component", "tensor") if dim in field.coords), "")
     picture = {
         "name": name,
-        "label": f"{field.name} {part}".strip(),
+        "label": f"{field.name} {component_shown(field)}".strip(),
         "unit": field.attrs.get("units", ""),
         "limit": limit,
         "shape": list(frames.shape),

@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.core.peaks import COMPONENTS, quantities_of
 from craton.integrity import writing
-from craton.output.arrays import consolidate, write_dataset
+from craton.output.arrays import consolidate, open_datasets, write_dataset
 from craton.output.dataset import cf_dataset, coordinate_attributes, global_attributes
 
 ABOUT = {  # units and long name
@@ -136,9 +136,4 @@ def read(out):
     out : path-like
         The directory OUT.
     """
-    import xarray as xr
-
-    root = Path(out) / "result.zarr"
-    folders = sorted((root / "peaks").glob("*/.zgroup"))
-    names = [folder.parent.name for folder in folders]
-    return {name: xr.open_zarr(root, group=f"peaks/{name}", chunks=None) for name in names}
+    return open_datasets(Path(out) / "result.zarr", "peaks")

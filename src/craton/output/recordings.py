@@ -121,30 +121,12 @@ class Recorded:
             A file of it is.
         """
         with named_damage(self.path / GROUP / self.name):
-            return columns_of(self.values, places, first, last)
+            return self.values.oindex[first:last, places]
 
     def whole(self):
         """Return the values of all places and steps; raises as `columns`."""
         with named_damage(self.path / GROUP / self.name):
             return self.values[:]
-
-
-def columns_of(values, places, first, last):
-    """Return some columns of the rows first .. last - 1 of a stored array, chunk by chunk.
-
-    Parameters
-    ----------
-    values : zarr array, shape (time, place)
-    places : (n,) int array
-    first, last : int
-    """
-    out, rows = np.empty((last - first, len(places)), values.dtype), values.chunks[0]
-    low = first
-    while low < last:
-        high = min((low // rows + 1) * rows, last)
-        out[low - first : high - first] = values[low:high][:, places]
-        low = high
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +162,7 @@ class RecordedRows:
         rows = np.zeros((last - first + 1, len(self.places)), values.dtype)
         rest = min(max(-begin, 0), len(rows))
         with named_damage(self.path / GROUP / self.name):
-            rows[rest:] = columns_of(values, self.places, begin + rest, last + self.shift)
+            rows[rest:] = values.oindex[begin + rest : last + self.shift, self.places]
         return np.where(self.late, rows[:-1], rows[1:])
 
 
@@ -192,7 +174,10 @@ def names(path):
     path : path-like
         The directory OUT of the run.
     """
-    root = open_group(Path(path) / "result.zarr")
+    return _names(open_group(Path(path) / "result.zarr"))
+
+
+def _names(root):
     return sorted(root[GROUP].group_keys()) if GROUP in root else []
 
 
@@ -223,9 +208,8 @@ def open_recording(path, name):
     check(store, folders=True)
     refuse_changed(store.parent, f"{store.name}/{GROUP}/{name}")
     root = open_group(store)
-    names = sorted(root[GROUP].group_keys()) if GROUP in root else []
-    if name not in names:
-        others = f"; there are {', '.join(names)}" if names else ""
+    if name not in _names(root):
+        others = f"; there are {', '.join(_names(root))}" if _names(root) else ""
         raise FileNotFoundError(f'{store} has no recording "{name}"{others}')
     refuse_swollen(store / GROUP / name)
     with named_damage(store / GROUP / name):

@@ -14,7 +14,7 @@ import numpy as np
 from craton.errors import ResourceError, ScenarioError, refuse
 from craton.integrity import writing
 from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_dataset
-from craton.output.dataset import cf_dataset, of_fibres, receiver_coordinates, waveforms
+from craton.output.dataset import TimeAxis, cf_dataset, of_fibres, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
 from craton.output.store import FINISHED, Store, check_alone, check_out, kind_of, read_run
 from craton.survey.geography import coordinates as on_earth_coordinates
@@ -198,8 +198,7 @@ def lay_out(path, planned, output, motion, names, of_shots, times, attributes):
     if planned.receivers.fibres is not None:
         channels = [channel for channel in planned.channels if channel.terms]
         series = np.ones((planned.steps, len(channels)), planned.precision)
-        settings = planned.dt, planned.start, output.sampling, attributes, planned.steps - planned.extra
-        sample = of_fibres(series, channels, planned.receivers.fibres, *settings)
+        sample = of_fibres(series, channels, planned.receivers.fibres, TimeAxis.of(planned, output), attributes)
         along = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "channel" in c.dims}
         _lay_out(path, FIBRES, sample, "channel", along, names, of_shots, times)
         consolidate(path, FIBRES)
@@ -252,19 +251,8 @@ def _sample_dataset(planned, output, motion, attributes):
     channels = [c for c in planned.channels if c.receiver == 0 and not c.terms]
     quantities = output.waveforms if len(planned.receivers) else ()
     first = planned.receivers.part(slice(1))
-    dataset = waveforms(
-        np.ones((planned.steps, len(channels)), planned.precision),
-        channels,
-        first,
-        planned.dt,
-        planned.start,
-        quantities,
-        output.sampling,
-        attributes,
-        planned.steps - planned.extra,
-        (),
-        motion,
-    )
+    samples, axis = np.ones((planned.steps, len(channels)), planned.precision), TimeAxis.of(planned, output)
+    dataset = waveforms(samples, channels, first, axis, quantities, attributes, motion=motion)
     on_earth = first.stations is not None and first.stations.axes is not None
     return local(dataset, first.stations) if on_earth else dataset
 

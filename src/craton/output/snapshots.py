@@ -1,4 +1,6 @@
-"""Snapshots of the wavefield, appended to zarr by a thread of their own while the run goes on, or kept in memory."""
+"""Snapshots of the wavefield, appended to zarr by a thread of their own while the run goes on, or kept in memory; which
+of their planes, components and frames are looked at.
+"""
 
 import math
 import queue
@@ -8,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from craton.conventions import DERIVED, QUANTITIES
-from craton.errors import ResourceError
+from craton.errors import CratonError
+from craton.integrity import writing
 from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_whole
-from craton.output.dataset import COMPONENT_DIMS, cf_dataset, coordinate_attributes, global_attributes
+from craton.output.dataset import COMPONENT_DIMS, cf_dataset, component_dim, coordinate_attributes, global_attributes
 
 TIME = {"units": "s", "long_name": "time after the origin time"}
 
@@ -147,10 +150,8 @@ class SnapshotWriter:
         if self._error is None:
             return
         self._reported = True
-        if isinstance(self._error, OSError):
-            reason = self._error.strerror or self._error
-            raise ResourceError(f"could not write snapshots to {self.path}: {reason}") from self._error
-        raise self._error
+        with writing(f"snapshots to {self.path}"):
+            raise self._error
 
     def _work(self):
         """Do one job of the thread after another; after an error only empty the queue, so that
@@ -287,7 +288,10 @@ class Layout:
 
     def take(self, time, name):
         """Count the frame of a time, s, of the series of this name as taken: its number."""
-        index = frame_number(self.times, time, name)
+        index = int(np.abs(self.times - time).argmin()) if len(self.times) else -1
+        spacing = np.diff(self.times).min() if len(self.times) > 1 else math.inf
+        if index < 0 or abs(self.times[index] - time) > 0.5 * spacing:
+            raise ValueError(f"snapshot series {name!r} has no frame at {time:g} s")
         self.frames = max(self.frames, index + 1)
         return index
 
@@ -325,24 +329,75 @@ def _cut(shape, region):
     return (*shape[: len(shape) - len(region)], *(s.stop - s.start for s in region))
 
 
-def frame_number(times, time, name):
-    """Return the index of the frame at a time of a series.
+# --- frames to look at ------------------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    times : (n,) array
-        Of the series, s.
-    time : float
-    name : str
-        Of the series.
+LOOKED_AT = 48  # frames by which the component and the colour scale are chosen
 
-    Raises
-    ------
-    ValueError
-        The series has no frame within half a frame of that time.
+
+def plane_of(dataset, origin=None):
+    """Return the first quantity of a series; of a volume its west-east section through the source `origin`, m, or the
+    middle; of several shots the first.
     """
-    index = int(np.abs(times - time).argmin()) if len(times) else -1
-    spacing = np.diff(times).min() if len(times) > 1 else math.inf
-    if index < 0 or abs(times[index] - time) > 0.5 * spacing:
-        raise ValueError(f"snapshot series {name!r} has no frame at {time:g} s")
-    return index
+    array = dataset[next(iter(dataset.data_vars))]
+    if "shot" in array.dims:
+        array = array.isel(shot=0)
+    if all(axis in array.dims for axis in "xyz"):
+        array = array.sel(y=float(array.y.mean()) if origin is None else origin[1], method="nearest")
+    return array
+
+
+def component_shown(frame) -> str:
+    """Return the name of the component that was taken of a field; empty where it has none."""
+    dims = COMPONENT_DIMS.values()
+    return next((str(frame[dim].values) for dim in dims if dim in frame.coords and not frame[dim].ndim), "")
+
+
+def component_of(array, component=None, preferred=None):
+    """Return one component of a plane over time, by default the preferred one or the first."""
+    dim = component_dim(array)
+    if dim is None:
+        return array
+    names = [str(name) for name in array[dim].values]
+    return array.sel({dim: chosen("component", component, names, preferred)})
+
+
+def chosen(noun, name, names, preferred=None):
+    """Return a name out of some, or the preferred or first one; None where there is none."""
+    names = list(names)
+    if name is None:
+        return preferred if preferred in names else next(iter(names), None)
+    if name not in names:
+        raise CratonError(f'there is no {noun} "{name}"\n    there are: {", ".join(names) or "none"}')
+    return name
+
+
+def sample(count: int):
+    """Return numbers of some frames, spread over all."""
+    return np.unique(np.linspace(0, count - 1, LOOKED_AT).round().astype(int))
+
+
+def liveliest(array):
+    """Return the frame of a plane over time with most to see, strong waves and all over the plane, its component over
+    time, and numbers of some frames, spread over all, with the peaks of that component in them.
+    """
+    dim, numbers = component_dim(array), sample(array.sizes["time"])
+    space = [d for d in array.dims if d in ("x", "y", "z")]
+    thin = tuple(slice(None, None, max(1, array.sizes[d] // 200)) for d in space)
+    scores, peaks = [], []
+    for number in numbers:
+        frame = array.isel(time=int(number)).transpose(..., *space).values
+        size = np.nan_to_num(np.abs(frame.reshape(-1, *frame.shape[-len(space) :])))
+        peaks.append(size.max(axis=(1, 2), initial=0))
+        scores.append(np.cbrt(size[:, *thin]).mean(axis=(1, 2)))
+    number, component = np.unravel_index(np.argmax(scores), np.shape(scores))
+    series = array.isel({dim: int(component)}) if dim else array
+    return series.isel(time=int(numbers[number])), series, numbers, np.array(peaks)[:, component]
+
+
+def robust_limit(values, percentile=99.7) -> float:
+    """Return a symmetric colour limit: a percentile of the absolute values that are not next to nothing; 1 where all
+    are zero.
+    """
+    size = np.abs(values[np.isfinite(values)])
+    size = size[size > 1e-3 * size.max(initial=0)]
+    return float(np.percentile(size, percentile)) if size.size else 1.0

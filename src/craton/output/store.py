@@ -12,20 +12,23 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import Problem, ResourceError, ScenarioError, refuse
+from craton.errors import ResourceError, ScenarioError, refuse
 from craton.integrity import Damaged, read_json, replace_file, sealed, writing
 from craton.io import formats
 from craton.lock import Held, acquire, holder
 from craton.output.arrays import CHUNK_BYTES, ZARR_FORMAT, consolidate, open_group, packed
-from craton.output.digests import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
+from craton.output.inspection import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
 from craton.output.snapshots import SnapshotWriter
 
 FINISHED = "finished"
 RESULT = "result.zarr"
 LOCK = ".lock"  # held for as long as OUT is written
 FORMAT = 2  # of run.json
-# Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever
-# removed.
+PICTURES = (  # of `craton plot` and `craton compare`
+    "overview records radial gathers section snapshots map model peaks maps profiles spectra spectrogram motion dispersion "
+    "kernels compare fk"
+)
+# Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
 OWN = (
     "scenario.toml",
     "result.zarr",
@@ -33,26 +36,9 @@ OWN = (
     *(row.file for row in formats("waveform")),
     "checkpoints",
     "report.html",
-    "overview.png",
-    "records.png",
-    "radial.png",
-    "snapshots.png",
-    "peaks.png",
-    "section.png",
-    "map.png",
-    "model.png",
-    "gathers.png",
-    "profiles.png",
-    "spectra.png",
-    "spectrogram.png",
-    "motion.png",
-    "fk.png",
-    "dispersion.png",
-    "kernels.png",
-    "compare.png",
+    *(f"{name}.png" for name in PICTURES.split()),
     "films",
     "film.mp4",
-    "maps.png",
     ".waveforms.zarr",
     ".gradient.zarr",
     "scenarios",
@@ -159,31 +145,12 @@ def _being_written(path, held):
     if held.seconds:
         lock = Path(path) / LOCK
         remedy = f"if that computer or process is dead, try again in {held.seconds:.0f} s, or remove {lock}"
-    return ScenarioError([Problem("-o", f"{path} is being written by {held.words}", remedy)])
+    return ScenarioError.of("-o", f"{path} is being written by {held.words}", remedy)
 
 
-@contextmanager
 def _writable(path):
     """Inside, an OUT in which the system refuses to write is a ResourceError."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or error
-        raise ResourceError(f"cannot write to {path}: {reason}; choose another directory with -o") from error
-
-
-def _locked(path):
-    """Return the lock of an OUT, held until its run ends.
-
-    Raises
-    ------
-    ScenarioError
-        Another run has it.
-    """
-    try:
-        return acquire(path / LOCK, signs=True)
-    except Held as held:
-        raise _being_written(path, held) from None
+    return writing(f"to {path}", "; choose another directory with -o")
 
 
 def ended(path, failure, who=""):
@@ -270,16 +237,12 @@ class Store:
         check_out(self.path, force, kind)
         with _writable(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self.lock = _locked(self.path)
-            try:
+            with self._locked():
                 # another run may have begun and ended since
                 _check_contents(self.path, force, kind)
                 self.begin(kind=kind, started=_now())
                 for name in OWN:
                     _remove(self.path / name)
-            except BaseException:
-                self.release()
-                raise
 
     @classmethod
     def again(cls, path, check=None):
@@ -302,20 +265,29 @@ class Store:
         store = cls.__new__(cls)
         store.path = Path(path)
         store.zarr = store.path / RESULT
-        with _writable(store.path):
-            store.lock = _locked(store.path)
-        store.run = {
-            key: value for key, value in read_run(path).items() if key not in ("ended", "reason", FILES, ARRAYS)
-        }
-        store.run[FILES] = scenarios_of(rows_of(read_run(path))[0])
-        try:
+        with _writable(store.path), store._locked():
+            run = read_run(path)
+            store.run = {key: value for key, value in run.items() if key not in ("ended", "reason", FILES, ARRAYS)}
+            store.run[FILES] = scenarios_of(rows_of(run)[0])
             if check:
                 check()
             store.begin(resumed=_now())
-        except BaseException:
-            store.release()
-            raise
         return store
+
+    @contextmanager
+    def _locked(self):
+        """Take the lock of OUT, which is held until its run ends or what is inside fails; raise ScenarioError where another
+        run has it.
+        """
+        try:
+            self.lock = acquire(self.path / LOCK, signs=True)
+        except Held as held:
+            raise _being_written(self.path, held) from None
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
 
     def begin(self, **fields):
         """Write the state of a run that is going on."""

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from craton.report.gradients import kernels
 from craton.report.gravity import maps, profiles
 from craton.report.models import model
 from craton.report.shaking import peaks
 from craton.report.signals import dispersion, motion, spectra, spectrogram
 from craton.report.station_maps import station_map
 from craton.report.traces import gathers, radial, records, section
-from craton.report.wavefield import overview, snapshots
+from craton.report.wavefield import kernels, overview, snapshots
 
 # Name for `craton plot OUT NAME` -> function(run, **options) that returns a figure; its options are those of the command.
 FIGURES = {

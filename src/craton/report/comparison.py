@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.errors import refuse
 from craton.io.fdsn import CODES
 from craton.report import figures
 from craton.report.figures import prefixed
 from craton.report.runs import read_waveforms
-from craton.report.seismograms import Receivers, of_files, of_run, origin_of, refuse, tell
+from craton.report.seismograms import Receivers, of_files, of_run, origin_of, tell
 from craton.text import first_of
 
 CORNERS = 4  # of the Butterworth filter, which runs forwards and backwards
@@ -224,8 +225,7 @@ def _shift(time, computed, observed, align, step):
 def draw(pairs, unit="", title=""):
     """Return a figure of pairs of traces, computed over observed; of many the first `MOST`."""
     shown = pairs[:MOST]
-    with figures.figure(10, 0.9 + 0.85 * len(shown)) as page:
-        axes = page.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    with figures.panels(len(shown), 1, 10, 0.85, 0.9, sharey=False) as (page, axes):
         for axis, pair in zip(axes, shown):
             peak = max(float(np.abs(pair.observed).max()), float(np.abs(pair.computed).max()))
             factor, prefix = prefixed(unit, peak)
@@ -237,7 +237,7 @@ def draw(pairs, unit="", title=""):
         axes[0].legend(loc="upper left", frameon=False, ncols=2, fontsize=8)
         axes[-1].set_xlabel("Time (s)")
         left = f", the first {MOST} of {len(pairs)}" if len(pairs) > MOST else ""
-        page.suptitle(f"{title}{left}", x=0.012, ha="left", fontsize=12, fontweight="bold")
+        figures.headline(page, f"{title}{left}")
     return page
 
 

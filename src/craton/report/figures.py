@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import ResourceError
+from craton.io.libraries import library
+from craton.output.dataset import component_dim
+from craton.output.snapshots import component_shown
 
 STYLE = {
     "font.size": 9.5,
@@ -115,11 +117,9 @@ _dpi: ContextVar = ContextVar("dpi", default=None)
 @contextmanager
 def figure(width: float, height: float):
     """Open a matplotlib Figure in the house style, inches, without pyplot and its global list of figures."""
-    try:
-        import matplotlib
-        from matplotlib.ticker import LogFormatter
-    except ImportError as error:
-        raise ResourceError("figures need matplotlib; install it with: pip install 'craton[plot]'") from error
+    matplotlib = library("matplotlib", "a figure")
+    from matplotlib.ticker import LogFormatter
+
     with matplotlib.rc_context(STYLE):
         page = _page_class()(figsize=(width, height), layout="constrained")
         # room for tick labels that grow once the axes have their size
@@ -198,13 +198,19 @@ def title(axis, left: str, right: str = "") -> None:
     axis.set_title(right, loc="right", fontsize=8.5, fontweight="normal", color="0.35")
 
 
-def panels(page, count: int, columns: int, **options):
-    """Return `count` axes in rows of some columns; places that are left over stay blank."""
+@contextmanager
+def panels(count: int, columns: int, width: float, tall: float, margin=0.0, share=True, **options):
+    """Open a figure of `count` panels in rows of some columns, each row `tall`, with a margin above, inches; yield the
+    page and its axes, by default on common scales. Places that are left over stay blank.
+    """
     columns = min(columns, count)
-    axes = page.subplots(-(-count // columns), columns, squeeze=False, **options).ravel()
-    for axis in axes[count:]:
-        axis.set_axis_off()
-    return axes[:count]
+    rows = -(-count // columns)
+    with figure(width, margin + rows * tall) as page:
+        options = {"sharex": share, "sharey": share} | options
+        axes = page.subplots(rows, columns, squeeze=False, **options).ravel()
+        for axis in axes[count:]:
+            axis.set_axis_off()
+        yield page, axes[:count]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -212,7 +218,7 @@ def panels(page, count: int, columns: int, **options):
 
 def components(array) -> dict:
     """Return the values of each component by its name; one entry for pressure and the like."""
-    dim = next((d for d in ("component", "tensor") if d in array.dims), None)
+    dim = component_dim(array)
     if dim is None:
         return {array.attrs.get("symbol", "P"): array.values}
     values, axis = array.values, array.dims.index(dim)
@@ -227,7 +233,7 @@ def label(array) -> str:
 
 def heading(frame) -> str:
     """Return quantity and component of a frame: ``Particle velocity, north component``."""
-    name = next((str(frame[d].values) for d in ("component", "tensor") if d in frame.coords and not frame[d].ndim), "")
+    name = component_shown(frame)
     return label(frame) + (f", {component_name(name)} component" if name else "")
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
-from craton.output.frames import chosen, component_of, liveliest, plane_of, robust_limit, sample
-from craton.report import figures, rasters, underlays
+from craton.io.libraries import library, written
+from craton.output.snapshots import chosen, component_of, liveliest, plane_of, robust_limit, sample
+from craton.report import figures, rasters, wavefield
 from craton.report.figures import clear_colours
 from craton.report.wavefield import TAKEN, draw_snapshot
 
@@ -20,7 +21,7 @@ RATES = (4, 30)  # frames per second
 DPI = 100
 WIDE, MOST, LEAST = 9.6, 8.0, 3.2  # inches: width of a film, largest and smallest height
 NEAR = 4.0  # times the usual largest value of a frame: a source's next cells are beyond the scale
-PRESET = ("-preset", "veryfast", "-threads", "1")  # of x264: a third of the time at the same size
+PRESET = ("-f", "mp4", "-preset", "veryfast", "-threads", "1")  # of x264: a third of the time at the same size
 
 
 def film(run, path, series=None, component=None, rate=None, most=None):
@@ -36,7 +37,12 @@ def film(run, path, series=None, component=None, rate=None, most=None):
     array = plane_over_time(run, series, component)
     if most is not None and array.sizes["time"] > most:
         array = array.isel(time=np.linspace(0, array.sizes["time"] - 1, most).round().astype(int))
-    write(path, images(array, run), rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES)))
+    rate = rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES))
+    with written(path) as aside:
+        if path.suffix.lower() == ".mp4":
+            write_mp4(aside, images(array, run), rate)
+        else:
+            write_moving_image(aside, images(array, run), rate, path.suffix[1:].upper())
     return path
 
 
@@ -66,8 +72,8 @@ def images(array, run, limit=None):
     limit = limit or shared_limit(array)
     array = evenly_spaced(array)
     first = array.isel(time=0).load()
-    spans = [float(np.ptp(first[d].values)) or 1.0 for d in first.dims]
-    with figures.figure(WIDE, float(np.clip(0.78 * WIDE * spans[0] / spans[1] + 1.0, LEAST, MOST))) as page:
+    tall = 0.78 * WIDE * rasters.aspect(first, *first.dims) + 1.0
+    with figures.figure(WIDE, float(np.clip(tall, LEAST, MOST))) as page:
         page.set_dpi(DPI)
         axis, canvas = page.subplots(), FigureCanvasAgg(page)
         options = {"limit": limit, "is_shared": True, "colours": clear_colours()}
@@ -75,12 +81,12 @@ def images(array, run, limit=None):
         figures.headline(page, run.title)
         figures.title(axis, "", figures.heading(first))
         rasters.mark_shared(rasters.colour_bar(image, [axis], words, "both"), image.norm.vmax)
-        underlays.draw_ground(axis, first, run)
+        wavefield.draw_ground(axis, first, run)
         clock = axis.set_title("t = 0 s", loc="left")
         moving = sorted([image, *axis.lines, *axis.collections, *axis.texts, clock], key=lambda part: part.zorder)
         for part in moving:
             part.set_animated(True)  # drawn by hand
-        underlays.underlay(axis, first, run)
+        wavefield.underlay(axis, first, run)
         canvas.draw()
     still, factor = canvas.copy_from_bbox(page.bbox), image.norm.vmax / limit
     for frame in array:
@@ -99,29 +105,9 @@ def evenly_spaced(array):
     return array.sel({dim: np.linspace(*ends[dim], array.sizes[dim]) for dim in uneven}, method="nearest")
 
 
-def write(path, pictures, rate):
-    """Write pictures (height, width, 4), bytes, as a film of so many frames per second."""
-    aside = path.with_name(f".{path.name}.{path.suffix[1:]}")
-    try:
-        if path.suffix.lower() == ".gif":
-            write_gif(aside, pictures, rate)
-        elif path.suffix.lower() == ".webp":
-            write_webp(aside, pictures, rate)
-        else:
-            write_mp4(aside, pictures, rate)
-        aside.replace(path)
-    except OSError as error:
-        raise ResourceError(f"could not write {path}: {error}") from error
-    finally:
-        aside.unlink(missing_ok=True)
-
-
 def write_mp4(path, pictures, rate):
-    """Write pictures as H.264, which every browser plays."""
-    try:
-        import imageio_ffmpeg
-    except ImportError:
-        raise missing("imageio-ffmpeg") from None
+    """Write pictures (height, width, 4), bytes, as so many frames per second of H.264, which every browser plays."""
+    imageio_ffmpeg = library("imageio_ffmpeg", "a film")
     first = next(pictures)
     size = tuple(n - n % 2 for n in first.shape[1::-1])  # of 4:2:0
     writer = imageio_ffmpeg.write_frames(
@@ -142,27 +128,18 @@ def write_mp4(path, pictures, rate):
         writer.close()
 
 
-def write_gif(path, pictures, rate):
-    """Write pictures as GIF that starts again."""
-    try:
-        import imageio.v3 as imageio
-    except ImportError:
-        raise missing("imageio") from None
-    frames = [halved(picture[..., :3]) for picture in pictures]
-    imageio.imwrite(path, frames, extension=".gif", duration=1000 / rate, loop=0)
+def write_moving_image(path, pictures, rate, kind):
+    """Write pictures as "GIF", at half of their size, or "WEBP", a fraction of that in bytes; both start again."""
+    from PIL import Image, features
 
-
-def write_webp(path, pictures, rate):
-    """Write pictures as WebP that starts again, a fraction of GIF in size."""
-    try:
-        from PIL import Image, features
-    except ImportError:
-        raise missing("pillow") from None
-    if not features.check("webp"):
+    is_gif = kind == "GIF"
+    if not is_gif and not features.check("webp"):
         raise ResourceError("this pillow has no WebP; install it anew, or write .mp4 or .gif")
-    first, *others = [Image.fromarray(np.ascontiguousarray(p[..., :3])) for p in pictures]
-    look = {"duration": round(1000 / rate), "loop": 0, "method": 0, "quality": 75}
-    first.save(path, format="WEBP", save_all=True, append_images=others, **look)
+    first, *others = [
+        Image.fromarray(halved(p[..., :3]) if is_gif else np.ascontiguousarray(p[..., :3])) for p in pictures
+    ]
+    look = {} if is_gif else {"method": 0, "quality": 75}
+    first.save(path, kind, save_all=True, append_images=others, duration=round(1000 / rate), loop=0, **look)
 
 
 def halved(picture):
@@ -170,8 +147,3 @@ def halved(picture):
     height, width = (n - n % 2 for n in picture.shape[:2])
     four = picture[:height, :width].reshape(height // 2, 2, width // 2, 2, 3)
     return four.mean(axis=(1, 3), dtype=np.float32).astype(np.uint8)
-
-
-def missing(name):
-    """Return the error of a library that is missing."""
-    return ResourceError(f"films need {name}; install it with: pip install 'craton[film]'")

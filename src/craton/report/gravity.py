@@ -30,8 +30,8 @@ def profiles(run):
     strongest = np.abs(dataset[next((n for n in ("g_z", "g_zz") if n in names), names[0])].fillna(0))
     place = {dim: int(index) for dim, index in strongest.argmax(["x", "y"]).items()}
     groups = by_unit(dataset)
-    with figures.figure(11, 0.7 + 1.9 * len(groups)) as page:
-        axes = page.subplots(len(groups), 2, sharex="col", sharey="row", squeeze=False)
+    with figures.panels(2 * len(groups), 2, 11, 1.9, 0.7, sharex="col", sharey="row") as (page, axes):
+        axes = axes.reshape(-1, 2)
         cuts = ("x", "y", "West to east", "easting"), ("y", "x", "South to north", "northing")
         for column, (along, across, words, name) in zip(axes.T, cuts):
             for axis, (unit, group) in zip(column, groups.items()):
@@ -45,18 +45,17 @@ def profiles(run):
 
 
 def figure_of(dataset, title="", bodies=()):
-    """Return the figure of the fields of a dataset over (y, x) or (point); `bodies` are outlines drawn on maps, m:
-    ``("circle", x, y, radius)`` and ``("box", x0, y0, x1, y1)``.
+    """Return the figure of the fields of a dataset over (y, x) or (point); `bodies` are those of a scenario, whose outlines
+    are drawn on maps.
     """
     line = next((name for name in ("distance", "depth") if name in dataset.coords), None)
     if line:
         return curves(dataset, title, line)
     names = names_of(dataset)
     columns = COLUMNS.get(len(names), 4)
-    spans = [max(np.ptp(dataset[axis].values), 1e-9) for axis in "yx"]
-    tall = 2.7 * float(np.clip(spans[0] / spans[1], 0.35, 2.2)) + 1.1
-    with figures.figure(max(0.8 + 3.0 * columns, 4.2), 0.8 + -(-len(names) // columns) * tall) as page:
-        for axis, name in zip(figures.panels(page, len(names), columns, sharex=True, sharey=True), names):
+    tall = 2.7 * float(np.clip(rasters.aspect(dataset, "y", "x"), 0.35, 2.2)) + 1.1
+    with figures.panels(len(names), columns, max(0.8 + 3.0 * columns, 4.2), tall, 0.8) as (page, axes):
+        for axis, name in zip(axes, names):
             draw_field(axis, dataset[name], bodies)
             axis.label_outer()
         figures.headline(page, title)
@@ -97,9 +96,8 @@ def curves(dataset, title, line):
     is_deep = line == "depth"
     if np.ptp(along.values) >= 5000:
         along, where = along / 1000, "km"
-    with figures.figure(*((3.4 * len(groups) + 0.6, 6.2) if is_deep else (9.5, 2.1 * len(groups) + 0.9))) as page:
-        columns = len(groups) if is_deep else 1
-        axes = figures.panels(page, len(groups), columns, sharex=not is_deep, sharey=is_deep)
+    layout = (len(groups), 3.4 * len(groups) + 0.6, 6.2, 0.0) if is_deep else (1, 9.5, 2.1, 0.9)
+    with figures.panels(len(groups), *layout, sharex=not is_deep, sharey=is_deep) as (page, axes):
         for axis, (unit, group) in zip(axes, groups.items()):
             draw_curves(axis, dataset, group, along, is_deep)
             (axis.axvline if is_deep else axis.axhline)(0, color="0.75", linewidth=0.6, zorder=0)
@@ -149,23 +147,21 @@ def _setting(dataset):
 
 
 def bodies_of(scenario):
-    """Return the outlines of the bodies of a gravity scenario, seen from above, see `figure_of`; none of other ones."""
+    """Return the bodies of a gravity scenario; none of other ones."""
     if scenario is None or scenario.method != "gravity":
         return []
     bodies = []
     for table in scenario.prisms:
         bodies += getattr(table, "bodies", None) or getattr(getattr(table, "model", None), "anomalies", ())
-    return [
-        ("circle", *body.center[:2], body.radius) if body.shape == "sphere" else ("box", *body.min[:2], *body.max[:2])
-        for body in bodies
-    ]
+    return bodies
 
 
 def _outline(body):
+    """Return the outline of a body as seen from above, in km."""
     from matplotlib.patches import Circle, Rectangle
 
     look = {"fill": False, "edgecolor": INK, "linewidth": 0.8, "linestyle": DASHED, "alpha": 0.9}
-    kind, x, y, *rest = (body[0], *(number / 1000 for number in body[1:]))
-    if kind == "circle":
-        return Circle((x, y), *rest, **look)
-    return Rectangle((x, y), rest[0] - x, rest[1] - y, **look)
+    if body.shape == "sphere":
+        return Circle(np.divide(body.center[:2], 1000), body.radius / 1000, **look)
+    low, high = np.divide(body.min[:2], 1000), np.divide(body.max[:2], 1000)
+    return Rectangle(low, *(high - low), **look)

@@ -143,8 +143,7 @@ def prisms(scenario):
     built = from_scenario.build(scenario.prisms)
     whole = built[0] if len(built) == 1 else ensembles.union(built)
     views = [mass_per_area(whole, "x", up) for up in "yz"]
-    spans = [(np.ptp(view[up].values), max(np.ptp(view.x.values), 1e-9)) for view, up in zip(views, "yz")]
-    heights = [float(np.clip(6.5 * max(high / wide, 0.12), 1.2, 7.0)) for high, wide in spans]
+    heights = [float(np.clip(6.5 * rasters.aspect(view, up, "x"), 1.2, 7.0)) for view, up in zip(views, "yz")]
     with figures.figure(8.5, 1.4 + sum(heights)) as page:
         axes = page.subplots(2, 1, height_ratios=heights)
         for axis, view, words in zip(axes, views, ("From above", "From the south")):

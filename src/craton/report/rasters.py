@@ -54,6 +54,12 @@ def is_even(points) -> bool:
     return bool(steps.size and np.ptp(steps) <= 1e-4 * np.abs(steps).max() and steps[0] != 0)
 
 
+def aspect(array, up, across) -> float:
+    """Return height over width of what is drawn over two coordinates of an array or a dataset."""
+    spans = [max(float(np.ptp(array[name].values)), 1e-9) for name in (up, across)]
+    return spans[0] / spans[1]
+
+
 # --- scales -----------------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from craton.errors import CratonError, ScenarioError
 from craton.model.globe.earth_chunk import chunk_of
 from craton.model.ground import terrain
 from craton.model.media import layered
+from craton.output.arrays import open_datasets
 from craton.scenario import load
 from craton.survey.sources import positions
 
@@ -192,19 +193,15 @@ def read_snapshots(out) -> dict:
     """Open the series of snapshots by name, without the frames that a killed run never wrote; of a survey those of its
     first shot, which has a folder of its own.
     """
-    stored = Path("result.zarr", "snapshots")
-    folder = next(Path(out).glob(f"shots/{0:05d}-*/{stored}"), Path(out) / stored)
-    series = {}
-    for name in sorted(path.parent.name for path in folder.glob("*/.zgroup")):
-        dataset = _first_shot(_opened(folder.parent, f"snapshots/{name}"))
-        series[name] = dataset.isel(time=slice(0, _written(folder / name, dataset)))
-    return series
+    folder = next(Path(out).glob(f"shots/{0:05d}-*/result.zarr/snapshots"), Path(out) / "result.zarr/snapshots")
+    series = {name: _first_shot(dataset) for name, dataset in open_datasets(folder.parent, folder.name).items()}
+    return {name: s.isel(time=slice(0, _written(folder / name, s))) for name, s in series.items()}
 
 
-def _opened(store, group=None):
+def _opened(store):
     import xarray as xr
 
-    return xr.open_zarr(store, group=group, chunks=None)
+    return xr.open_zarr(store, chunks=None)
 
 
 def _first_shot(dataset):

@@ -12,10 +12,12 @@ from types import SimpleNamespace
 import numpy as np
 
 from craton.conventions import ORIGIN_TIME, TENSOR
-from craton.errors import ResourceError, ScenarioError
+from craton.errors import refuse
 from craton.io import regular
 from craton.io.contents import warnings_of_libraries
 from craton.io.fdsn import CODES, channel_code, orientation, sites
+from craton.io.libraries import library
+from craton.output.dataset import component_dim
 from craton.report import figures
 from craton.text import first_of
 
@@ -55,11 +57,6 @@ class Seismogram:
     def name(self):
         """Codes with dots between them."""
         return ".".join((self.network, self.station, self.location, self.channel))
-
-
-def refuse(key, message, remedy=""):
-    """Raise a problem of one word of the command line."""
-    raise ScenarioError.of(key, message, remedy)
 
 
 def tell(words):
@@ -109,11 +106,7 @@ def of_files(data, origin_time, inputs=(), inventory=None):
     `inputs` may be StationXML with the directions of channels, as the .xml files among the data; a stated inventory
     counts before them.
     """
-    try:
-        import obspy
-    except ImportError as error:
-        words = "seismograms are read by ObsPy; install it with: pip install 'craton[seis]'"
-        raise ResourceError(words) from error
+    obspy = library("obspy", "reading seismograms")
     stream, unread = obspy.Stream(), []
     for path in files_of(data):
         try:
@@ -226,7 +219,7 @@ class Receivers:
         """Return what a receiver records of a quantity along the direction of a seismogram: samples; None where the
         direction is not known, or not recorded.
         """
-        parts, dim = self.parts[quantity], _dim(self.waves[quantity])
+        parts, dim = self.parts[quantity], component_dim(self.waves[quantity])
         parts = {name: values[n] for name, values in parts.items()}
         if dim is None:
             return next(iter(parts.values()))
@@ -258,10 +251,6 @@ def _written(location, sensor):
             where, channel = channel_code(quantity, part, 1.0, site)
             found[where, channel[1:]] = quantity, part
     return found
-
-
-def _dim(array):
-    return next((d for d in ("component", "tensor") if d in array.dims), None)
 
 
 def origin_of(waves):

@@ -48,12 +48,12 @@ def peaks(run):
         raise CratonError(f"{run.out} has no map of peaks to plot: runs with [[peaks]] measure them")
     name, dataset = next(iter(maps.items()))
     panels = panels_of(dataset.load())[:MOST]
-    sizes = [max(np.ptp(panels[0][1][dim].values), 1e-9) for dim in panels[0][1].dims]
-    aspect = float(np.clip(sizes[0] / sizes[1], 0.35, 1.6))
+    first = panels[0][1]
+    tall = 1.15 + 3.0 * float(np.clip(rasters.aspect(first, *first.dims), 0.35, 1.6))
     columns = min(COLUMNS, len(panels))
-    with figures.figure(4.1 * columns, 0.5 + -(-len(panels) // columns) * (1.15 + 3.0 * aspect)) as page:
+    with figures.panels(len(panels), columns, 4.1 * columns, tall, 0.5) as (page, axes):
         figures.headline(page, f"{run.title}: shaking, {name}")
-        for axis, (text, array) in zip(figures.panels(page, len(panels), columns, sharex=True, sharey=True), panels):
+        for axis, (text, array) in zip(axes, panels):
             draw_map(axis, array, text)
             if {*array.dims} == {"x", "y"}:
                 for kind, xyz in (("station", run.stations), ("source", run.sources)):

@@ -79,8 +79,7 @@ def spectra(run, db=RANGE + 30):
     frequency = np.fft.rfftfreq(2 * len(time), step)[1:]
     bands = {n: np.abs(np.fft.rfft(tapered(np.nan_to_num(v)), 2 * len(time))[:, 1:]) * step for n, v in parts.items()}
     top = max(float(band.max(initial=0)) for band in bands.values()) or 1.0
-    with figures.figure(9.5, 4.8) as page:
-        axes = page.subplots(1, len(bands), sharex=True, sharey=True, squeeze=False)[0]
+    with figures.panels(len(bands), len(bands), 9.5, 4.8) as (page, axes):
         high = 0.0
         for axis, (name, band) in zip(axes, bands.items()):
             level = 20 * np.log10(np.maximum(band / top, 1e-30))
@@ -114,8 +113,7 @@ def motion(run, station=None):
     peak = max(float(np.abs(v).max(initial=0)) for v in parts.values())
     factor, unit = prefixed(array.attrs.get("units", ""), peak)
     limit = 1.05 * peak * factor or 1.0
-    with figures.figure(4.0 * len(pairs) + 0.8, 4.2) as page:
-        axes = page.subplots(1, len(pairs), squeeze=False)[0]
+    with figures.panels(len(pairs), len(pairs), 4.0 * len(pairs) + 0.8, 4.2, share=False) as (page, axes):
         for axis, pair in zip(axes, pairs):
             points = factor * np.stack([parts[name] for name in pair], axis=1)
             segments = np.stack([points[:-1], points[1:]], axis=1)

@@ -94,8 +94,9 @@ def scale_bar(axis):
 
 
 def peaks_of(array):
-    """Return the peak of each receiver (n,) and what it is: the largest length of the horizontal vector where there are
-    both horizontal components, else the largest absolute value of all.
+    """Return the peak of each receiver (n,) in a unit with a prefix, its name, unit and kind, and whether the peaks span
+    more than a decade: the largest length of the horizontal vector where there are both horizontal components, else the
+    largest absolute value of all.
     """
     parts = figures.components(array)
     pair = next((p for p in ("EN", "RT") if set(p) <= set(parts)), None)
@@ -103,25 +104,19 @@ def peaks_of(array):
         values = np.sqrt(sum(np.square(parts[name], dtype=float) for name in pair))
     else:
         values = np.abs(np.stack(list(parts.values()))).max(axis=0)
-    return np.nan_to_num(values).max(axis=-1), "largest horizontal vector" if pair else "largest absolute value"
-
-
-def _peaks(array):
-    """Return peaks in a unit with a prefix, their name with the unit, what they are, and whether they span more than a
-    decade.
-    """
-    peaks, words = peaks_of(array)
+    peaks = np.nan_to_num(values).max(axis=-1)
     factor, unit = prefixed(array.attrs.get("units", ""), float(peaks.max(initial=0)))
     name = PEAKS.get(array.name, f"Peak {figures.label(array).lower()}")
+    kind = "largest horizontal vector" if pair else "largest absolute value"
     is_wide = peaks.max(initial=0) > 10 * peaks[peaks > 0].min(initial=np.inf)
-    return peaks * factor, name, unit, words, is_wide
+    return peaks * factor, name, unit, kind, is_wide
 
 
 def draw_peaks(axis, array, sources=()):
     """Draw the peaks at the stations of a map, in logarithmic colours where they span more than a decade."""
     from matplotlib.colors import LogNorm
 
-    values, name, unit, words, is_wide = _peaks(array)
+    values, name, unit, words, is_wide = peaks_of(array)
     norm = LogNorm(max(values[values > 0].min(), 1e-4 * values.max()), values.max()) if is_wide else None
     look = {"cmap": "magma_r", "s": 30 if len(values) > MANY else 90, "edgecolors": INK, "linewidths": 0.6}
     image = axis.scatter(array.x / 1000, array.y / 1000, c=values, norm=norm, zorder=4, **look)
@@ -133,7 +128,7 @@ def draw_peaks(axis, array, sources=()):
 
 def draw_peaks_along(axis, array, sources=()):
     """Draw the peaks over x along a line of receivers in the plane."""
-    values, name, unit, words, is_wide = _peaks(array)
+    values, name, unit, words, is_wide = peaks_of(array)
     line = axis.semilogy if is_wide else axis.plot
     line(array.x / 1000, values, color=INK, marker="v", markersize=4, linewidth=0.9)
     for x, _, _ in sources:

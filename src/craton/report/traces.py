@@ -3,6 +3,7 @@
 import numpy as np
 
 from craton.errors import CratonError, refuse
+from craton.output.dataset import component_dim
 from craton.report import arrivals, figures, rasters
 from craton.report.figures import (
     COMPONENT_NAMES,
@@ -46,16 +47,18 @@ def radial(run):
 
 def figure_of(array, origin=None):
     """Return the figure of an array over receiver, perhaps component, and time; distances are from `origin`, m."""
-    rows, names = array.sizes["receiver"], list(components(array.isel(time=slice(0, 1))))
+    rows = array.sizes["receiver"]
+    columns = len(components(array.isel(time=slice(0, 1))))
+    wide = max(4.2 * columns, 8)
     if rows == 1:
-        with figures.figure(9, 1.2 + 1.4 * len(names)) as page:
-            draw_record(page.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0], array)
-        return page
-    with figures.figure(max(4.2 * len(names), 8), 6 if rows > FEW else 1 + 1.9 * rows) as page:
-        if rows > FEW:
-            draw_section(page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0], array, origin)
-        else:
-            draw_table(page.subplots(rows, len(names), sharex=True, sharey="row", squeeze=False), array)
+        with figures.panels(columns, 1, 9, 1.4, 1.2) as (page, axes):
+            draw_record(axes, array)
+    elif rows > FEW:
+        with figures.panels(columns, columns, wide, 6) as (page, axes):
+            draw_section(axes, array, origin)
+    else:
+        with figures.panels(rows * columns, columns, wide, 1.9, 1.0, sharey="row") as (page, axes):
+            draw_table(axes.reshape(rows, columns), array)
     return page
 
 
@@ -67,8 +70,7 @@ def gathers(run, gain=1.0):
         raise CratonError(f"{run.out} has no gather to plot: it needs waveforms of many receivers")
     if "shot" not in run.every_shot.dims:
         names = components(run.waveforms.isel(time=slice(0, 1)))
-        with figures.figure(11, 6.5) as page:
-            axes = page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+        with figures.panels(len(names), len(names), 11, 6.5) as (page, axes):
             draw_gather(axes, run.waveforms, run.origin, gain)
             figures.headline(page, f"{run.title}: {label(run.waveforms)}")
         return page
@@ -178,7 +180,7 @@ def draw_shots(page, array, gain=1.0):
     name = max(sizes, key=sizes.get)
     axes = page.subplots(1, shown.sizes["shot"], sharex=True, sharey=True, squeeze=False)[0]
     for axis, shot in zip(axes, shown):
-        dim = next((d for d in ("component", "tensor") if d in shot.dims), None)
+        dim = component_dim(shot)
         place = recorded_source(shot)
         draw_gather([axis], shot.sel({dim: [name]}) if dim else shot, place[0] if place else None, gain)
         figures.title(axis, f"shot {shot.shot.item()}", *(f"x {x / 1000:.4g} km" for x, _, _ in place))
@@ -342,21 +344,19 @@ def component_of(array, component=None):
 
 def normalised(array, order):
     """Return receivers in an order, each divided by its largest absolute value; silent ones stay silent."""
-    values = np.nan_to_num(array.values[order])
-    peaks = _audible(np.abs(values).reshape(len(values), -1).max(axis=1))
-    return array.isel(receiver=order).copy(data=values / peaks.reshape(-1, *[1] * (values.ndim - 1)))
-
-
-def _audible(peaks):
-    """Return peaks, infinite where they are next to nothing."""
-    return np.where(peaks > 1e-6 * peaks.max(initial=0), peaks, np.inf)
+    array = array.isel(receiver=order)
+    values = np.nan_to_num(array.values)
+    return array.copy(data=values / _peaks(array, values, "station").reshape(-1, *[1] * (values.ndim - 1)))
 
 
 def _peaks(array, traces, scale):
-    """Return by what each trace is divided, (n,)."""
-    values = np.abs(np.nan_to_num(array.values)) if scale == "station" else np.abs(traces)
+    """Return by what each trace is divided, (n,): infinity where that is next to nothing."""
+    values = np.abs(np.nan_to_num(array.values) if scale == "station" else traces)
     peaks = values.reshape(len(values), -1).max(axis=1)
-    return _audible(np.full(len(peaks), peaks.max(initial=0)) if scale == "all" else peaks)
+    largest = peaks.max(initial=0)
+    if scale == "all":
+        peaks = np.full(len(peaks), largest)
+    return np.where(peaks > 1e-6 * largest, peaks, np.inf)
 
 
 def _scale_words(array, peaks, scale):

@@ -219,10 +219,9 @@ def planned_of(shot):
 
 def begun(shots, planned, scenarios, title, snapshots):
     """Return a Survey of shots that begin together, when the plan does."""
-    from craton.output.dataset import time_axis
+    from craton.output.dataset import TimeAxis
 
-    sampling = shots[0].scenario.output.sampling
-    times = time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling)
+    times = TimeAxis.of(planned, shots[0].scenario.output).times
     return Survey(title, [shot_from(shot, planned.start, snapshots) for shot in shots], planned, times, scenarios)
 
 

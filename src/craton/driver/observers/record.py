@@ -149,10 +149,10 @@ class Waveforms(Observer):
 
 def write_records(result, store):
     """Write waveforms and fibres to the store."""
-    from craton.output.dataset import time_axis
+    from craton.output.dataset import TimeAxis
 
     plan = result.plan
-    samples = len(time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling))
+    samples = len(TimeAxis.of(plan, result.scenario.output).times)
     if plan.receivers.fibres is not None and len(result.samples):
         store.write_fibres(of_fibres(result).fibres, samples)
     if len(plan.receivers) and len(result.samples):

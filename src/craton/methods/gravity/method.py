@@ -45,7 +45,7 @@ class PrismGravity:
 
     def dataset(self, result):
         """Return the fields, g_z(y, x) and the like, or over (point)."""
-        from craton.output.potential import fields
+        from craton.output.dataset import fields
 
         plan = result.plan
         named = dict(zip(plan.problem.fields, result.samples))

@@ -74,7 +74,7 @@ class WaveMethod:
         """Waveforms, velocity(receiver, component, time) and the like, corrected for temporal
         dispersion.
         """
-        from craton.output.dataset import waveforms
+        from craton.output.dataset import TimeAxis, waveforms
 
         output, plan = result.scenario.output, result.plan
         quantities = output.waveforms if len(plan.receivers) else ()
@@ -82,12 +82,9 @@ class WaveMethod:
             result.records,
             plan.channels,
             plan.receivers,
-            plan.dt,
-            plan.start,
+            TimeAxis.of(plan, output),
             quantities,
-            output.sampling,
             result.attributes | plan.receivers.event,
-            plan.steps - plan.extra,
             plan.shots,
             result.scenario.domain.motion,
         )

@@ -1,11 +1,11 @@
 """Pictures of a page, drawn at once or by copies of this process, several at a time."""
 
 import multiprocessing
+from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from craton.errors import CratonError
 from craton.report import figures
 
 DPI = 110
@@ -52,10 +52,7 @@ class Drawings:
             wait([process.sentinel for process in self.running.values()])
             self._begin()
         draw, path = self.works[number]
-        why = path.with_suffix(".txt")
-        if why.exists():
-            raise CratonError(why.read_text(encoding="utf-8"))
-        if not path.exists():  # also where a copy ended early: its error comes again, here
+        if not path.exists():  # where a copy failed or ended early, its error comes again, here
             drawn(draw, path)
         return path.read_bytes()
 
@@ -77,12 +74,8 @@ def drawn(draw, path):
 
 
 def draw_aside(draw, path):
-    """Draw a picture in a copy of a process; why it cannot be drawn is left beside it."""
+    """Draw a picture in a copy of a process; an error comes again where the picture is fetched."""
     part = path.with_name(f"part-{path.name}")
-    try:
+    with suppress(Exception):
         drawn(draw, part)
         part.replace(path)
-    except CratonError as error:
-        path.with_suffix(".txt").write_text(str(error), encoding="utf-8")
-    except Exception:
-        return  # it comes again where the picture is fetched

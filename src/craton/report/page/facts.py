@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.output.digests import rows_of
+from craton.output.inspection import rows_of
 from craton.report.page import markup
 from craton.text import duration, interactions, megabytes, rate
 

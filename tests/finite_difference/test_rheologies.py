@@ -9,7 +9,7 @@ from fdcase import LOSSY, QUALITY, THOMSEN, box, cases, explosion, force, ran, r
 import craton
 from craton.core.grid import Grid
 from craton.methods import METHODS
-from craton.methods.finite_difference.adjoint import dependences
+from craton.methods.finite_difference.adjoint import point_rows
 from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.laminate import cut_planes
 from craton.model.media import cells, earth, rheology
@@ -200,7 +200,7 @@ def test_pressure_is_a_third_of_the_trace_where_nothing_moves_across_the_plane()
     assert abs(shares[0] - shares[1]) > 0.01
     for n, row in enumerate(np.eye(5)):
         expected = (shares_of(moduli + h * row) - shares_of(moduli - h * row)) / 2e-6
-        slopes = [moduli[0] * dependences.derivative(f"pressure {f}", *moduli[:, None])[n][0] for f in ("sxx", "szz")]
+        slopes = [moduli[0] * point_rows.derivative(f"pressure {f}", *moduli[:, None])[n][0] for f in ("sxx", "szz")]
         np.testing.assert_allclose(slopes, expected, atol=1e-8)
     wet = [np.array([n]) for n in (18, 0, 5)]
     assert material.trace_share(d, wet, "sxx")[0] == material.trace_share(d, wet, "szz")[0] == 0.5

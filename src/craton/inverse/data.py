@@ -1,19 +1,22 @@
 """Data of an inversion. Computed: from the samples of a run to its data, and the transpose: correction in time, integration,
 resampling, sorting into receivers and components. Observed: checked to have the same variables, receivers, components and
-times before anything runs.
+times before anything runs. Datasets of parameters, of gradients on the grid and by sources, of the data of many runs.
 """
 
 import numpy as np
 
 from craton.conventions import DIFFERENTIATED, INTEGRATED, QUANTITIES, TENSOR, VECTOR, recorded_as
 from craton.driver.result import Result
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, refuse, refuse_all
+from craton.inverse.parameters import LONG_NAMES, UNITS
+from craton.methods.waves.adjoint import PLACES
 from craton.output.dataset import COMPONENT_DIMS, TimeAxis, components_along
 from craton.output.inspection import named_damage
 from craton.survey import filters, geography, leapfrog
 from craton.survey.receivers import ALONG_FIBRE
 
 SLACK = 1e-3  # of the sampling interval: times that differ by less are the same
+MOVED = 1e-3  # of the time step: to both sides, for derivatives of wavelets
 
 
 class Recording:
@@ -196,8 +199,7 @@ def matched(observed, computed, name="observed"):
         refuse(name, f"has {held}", f"give an xarray.Dataset with {' or '.join(map(str, computed.data_vars))}")
     with named_damage(observed.encoding.get("source")):
         problems = [p for v in known for p in _differences(observed[v], computed[v], f"{name}.{v}")]
-        if problems:
-            raise ScenarioError(problems)
+        refuse_all(problems)
         return {
             v: np.where(np.isnan(computed[v].values), 0.0, observed[v].transpose(*computed[v].dims).values)
             for v in known
@@ -296,8 +298,7 @@ def weights_of(weights, computed):
             continue
         if not np.isfinite(out[str(name)]).all():
             problems.append(Problem(key, "has values that are not finite", "use 0 there"))
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     return out
 
 
@@ -331,3 +332,105 @@ def finite(values, shape, key, remedy):
     if count := int((~np.isfinite(values)).sum()):
         refuse(key, f"{count:,} values are not finite", "use 0 there")
     return values
+
+
+# --- datasets of parameters, gradients and runs -----------------------------------------------------------------------
+
+
+def on_grid(axes, values, illumination=None, derivative=False):
+    """Return arrays (nz, ny, nx) of the cells as a dataset over (z, y, x); in the plane (z, x); or
+    arrays of the nodes of elements over (element, node).
+
+    Parameters
+    ----------
+    axes : dict of str to ndarray
+        Coordinates along x, y, z, m; of nodes those of each, (elements, nodes).
+    values : dict of str to ndarray
+        Parameters by name.
+    illumination : ndarray, optional
+    derivative : bool
+        They are derivatives of a misfit by the parameters.
+    """
+    import xarray as xr
+
+    from craton.output.dataset import coordinate_attributes, global_attributes
+
+    if axes["x"].ndim > 1:
+        dims, shape, place = ("element", "node"), axes["x"].shape, "node of an element"
+    else:
+        dims, place = ("z", "x") if len(axes["y"]) == 1 else ("z", "y", "x"), "cell"
+        shape = tuple(len(axes[dim]) for dim in dims)
+    variables = {}
+    for name, array in values.items():
+        unit, long_name = UNITS[name], LONG_NAMES[name]
+        if derivative:
+            unit, long_name = f"1/({unit})", f"derivative of the misfit by the {long_name} of a {place}"
+        variables[name] = (dims, np.reshape(array, shape), {"units": unit, "long_name": long_name})
+    if illumination is not None:
+        about = {"units": "m2 s-3", "long_name": "integral of squared accelerations"}
+        variables["illumination"] = (dims, np.reshape(illumination, shape), about)
+    coordinates = {
+        name: (dims if dims[0] == "element" else name, axes[name], coordinate_attributes(name))
+        for name in ("xyz" if dims[0] == "element" else dims)
+    }
+    return xr.Dataset(variables, coordinates, global_attributes())
+
+
+def along_shots(datasets, names):
+    """Return the data of all runs along ``shot``, or of the only one."""
+    if len(datasets) == 1:
+        return datasets[0]
+    import xarray as xr
+
+    shot = xr.DataArray(np.array(names, dtype=str), dims="shot", name="shot")
+    return xr.concat(datasets, shot, combine_attrs="override")
+
+
+def gradient_by_sources(by_sources, linear):
+    """Return the gradient by the sources of one run.
+
+    Parameters
+    ----------
+    by_sources : dict
+        What `Experiment.adjoint` returns.
+    linear : object
+        What `Method.linearised` returns.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``source``: ``force(source, component)``, 1/N, and ``moment(source, tensor)``, 1/(N m),
+        NaN where a source is of the other kind; a component of the tensor stands for both places
+        that it has. ``position(source, axis)``, 1/m; ``origin_time``, 1/s; ``wavelet(source,
+        step)``, by the value of the wavelet at ``wavelet_time``, s.
+    """
+    import xarray as xr
+
+    d, count = linear.d, len(linear.sources)
+    series = ("source", "step"), np.zeros((count, d.steps))
+    variables = {
+        "force": (("source", "component"), np.full((count, len(VECTOR)), np.nan), {"units": "1/N"}),
+        "moment": (("source", "tensor"), np.full((count, len(TENSOR)), np.nan), {"units": "1/(N m)"}),
+        "position": (("source", "axis"), np.zeros((count, 3)), {"units": "1/m"}),
+        "origin_time": ("source", np.zeros(count), {"units": "1/s"}),
+        "wavelet": series,
+        "wavelet_time": (*series, {"units": "s"}),
+    }
+    coordinates = {
+        "source": ("source", np.array([source.name for source in linear.sources], dtype=str)),
+        "component": ("component", list(VECTOR)),
+        "tensor": ("tensor", list(TENSOR)),
+        "axis": ("axis", list("xyz")),
+    }
+    out = xr.Dataset(variables, coordinates).set_coords("wavelet_time").copy(deep=True)
+    values, moved = {str(name): variable.values for name, variable in out.variables.items()}, MOVED * d.dt
+    for kind, place in PLACES.items():
+        chosen = [n for n, source in enumerate(linear.sources) if (source.force is None) == (kind == "moment")]
+        times = d.start + (np.arange(d.steps) + place) * d.dt
+        for n, part in zip(chosen, by_sources[kind]):
+            wavelet = linear.sources[n].wavelet
+            by_wavelet = leapfrog.for_leapfrog_transposed(part["series"][:, None], d.dt, place)[:, 0]
+            values[kind][n], values["position"][n] = part["strength"], part["position"]
+            values["wavelet"][n], values["wavelet_time"][n] = by_wavelet, times
+            values["origin_time"][n] = -by_wavelet @ ((wavelet(times + moved) - wavelet(times - moved)) / (2 * moved))
+    return out

@@ -80,28 +80,25 @@ class ElementExperiment(Experiment):
 
     def _back_plan(self, steps, light, by_sources):
         """Return the plan of the steps back of a `Steps`."""
-        make = steps.transposed if self._replayed else steps.reversal
-        return make(self.storage.slots, self.every, light, by_sources)
+        return steps.back(self.storage.slots, self.every, light, by_sources, self._replayed)
 
     def back(self, light=False, by_sources=False):
         """Return the steps back as a program at rest, with mesh, medium and stored fields of the forward one; `light`: with the
         illumination.
         """
-        return self._other(
-            (light, by_sources),
-            lambda: self._back_plan(self.local, light, by_sources),
-            lambda plan: {
-                name: self.program.arrays[name]
-                for name, array in plan.arrays.items()
-                if _taken_over(name, array, self.program.plan.arrays)
-            },
-        )
+
+        def make():
+            plan, forward = self._back_plan(self.local, light, by_sources), self.program.plan.arrays
+            shared = [name for name, array in plan.arrays.items() if _taken_over(name, array, forward)]
+            return plan, {name: self.program.arrays[name] for name in shared}
+
+        return self._other((light, by_sources), make)
 
     def adjoint(self, derivative, illumination=False, by_sources=False):
         """See `Experiment.adjoint`."""
         linear, state, dt = self.linear, self.state, self.linear.d.dt
         program = self.back(illumination, by_sources)
-        series = linear.residual_series(derivative, state.orders)
+        series = state.residual_series(derivative)
         scale = self._scale(series)
         self._fill(program, "residual_series", scale * series[:, self.local.recorded])
         self.history.fetch(len(self.history.blocks) - 1)
@@ -110,7 +107,6 @@ class ElementExperiment(Experiment):
         self._backwards(program, begun=1)
         taps = dt / scale * self._recorded(program, "taps", extra=1)[1:][::-1]
         sums = self._sums(program)
-        light = self._light(program) if illumination else None
         if not self.leads:
             return {}
         units = len(state.units) if by_sources else 0
@@ -121,7 +117,7 @@ class ElementExperiment(Experiment):
             count = state.units_of("force")
             out["force"] = state.by_sources("force", taps[:, :count])
             out["moment"] = state.by_sources("moment", taps[:, count:units])
-        return out | ({"illumination": linear.illumination(light)} if illumination else {})
+        return out | ({"illumination": linear.illumination(sums.light)} if illumination else {})
 
     def _scale(self, series):
         """Return a factor of residuals such that the transposed field is near 1, which float32
@@ -146,13 +142,6 @@ class ElementExperiment(Experiment):
             return sums
         sums = self.elements.parts(sums).each(self._total)
         return sums if self.leads else None
-
-    def _light(self, program):
-        """Return the sums of squared accelerations of the solid's points of the whole mesh, (points,);
-        None on a rank that does not lead.
-        """
-        light = self.elements.light(program)
-        return light if self.alone else self._total(self.elements.of_points(light))
 
     # --- perturbed ----------------------------------------------------------------------------
 

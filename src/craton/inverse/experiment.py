@@ -36,7 +36,7 @@ class Experiment(ABC):
     storage : Storage
         What is stored of the forward run, and where.
     spare : dict
-        Large arrays that the next run, or another experiment of the same scenario, may take over.
+        Large arrays that the next run takes over; experiments of one `Problem` share it on each rank.
     record : (steps, columns) array or None
         What the last run recorded; None without one.
     """
@@ -151,13 +151,12 @@ class Experiment(ABC):
     def born(self, changes):
         """Return by how much the samples change, to first order, with changes of (rho, kappa, mu)."""
 
-    def _other(self, key, make, shared):
-        """Return another program at rest: ``make()`` is its plan, ``shared(plan)`` the arrays that it has in common with the
-        forward one.
+    def _other(self, key, make):
+        """Return another program at rest: ``make()`` returns its plan, and the arrays that it has in common with the forward
+        one.
         """
         if key not in self.others:
-            plan = make()
-            self.others[key] = self._commit(plan, shared(plan))
+            self.others[key] = self._commit(*make())
         rest(self.others[key])
         return self.others[key]
 

@@ -5,8 +5,7 @@ points, and the transpose of both.
 import numpy as np
 
 from craton.backends import backend
-from craton.errors import Problem as Fault
-from craton.errors import ScenarioError
+from craton.errors import Problem, ScenarioError, refuse, refuse_all
 from craton.inverse.data import numbers, weights_of
 from craton.inverse.parameters import LONG_NAMES
 from craton.inverse.terms import LeastSquares, lines_of
@@ -57,7 +56,9 @@ class GravityProblem(LeastSquares):
         self.parameters = problem.parameters
         self.grid = self.parameters.grid
         refuse_without_density(self.parameters)
-        refuse_ground(getattr(problem, "scenario", None))
+        scenario = getattr(problem, "scenario", None)
+        if scenario is not None and scenario.model.topography is not None:  # cells hold matter above the ground, too
+            refuse("model.topography", "gravity of the cells of a model with topography is not covered", "leave it out")
         with named_damage(getattr(observed, "encoding", {}).get("source")):
             observed, names = fields_of(observed, self.grid)
         self.observed = observed[names]
@@ -78,15 +79,15 @@ class GravityProblem(LeastSquares):
         if isinstance(reference, str):
             if reference not in REFERENCES:
                 remedy = f"give kg/m3, an array, or {' or '.join(REFERENCES)}"
-                raise ScenarioError([Fault("reference", f"{reference!r} is no density", remedy)])
+                refuse("reference", f"{reference!r} is no density", remedy)
             return self.parameters.cells(self.m0)[0] if reference == "start" else 0.0
         try:
             values = np.broadcast_to(np.asarray(reference, float), self.grid.shape)
         except ValueError:
             words = f"has the shape {np.shape(reference)}, the cells {self.grid.shape}"
-            raise ScenarioError([Fault("reference", words, "give a number")]) from None
+            raise ScenarioError.of("reference", words, "give a number") from None
         if not np.isfinite(values).all():
-            raise ScenarioError([Fault("reference", "is not finite", "give kg/m3")])
+            refuse("reference", "is not finite", "give kg/m3")
         return values
 
     def _less_means(self, density):
@@ -136,15 +137,8 @@ def refuse_without_density(parameters):
     if "rho" not in parameters.names:
         words = f"{', '.join(parameters.names)}: gravity depends on density"
         remedy = f"add rho ({LONG_NAMES['rho']}) to the parameters of the problem"
-        raise ScenarioError([Fault("parameters", words, remedy)])
+        refuse("parameters", words, remedy)
     lines_of(parameters)
-
-
-def refuse_ground(scenario):
-    """Refuse a scenario with topography, whose cells hold matter above the ground, too."""
-    if scenario is not None and scenario.model.topography is not None:
-        words = "gravity of the cells of a model with topography is not covered"
-        raise ScenarioError([Fault("model.topography", words, "leave it out")])
 
 
 def fields_of(observed, grid):
@@ -167,15 +161,15 @@ def fields_of(observed, grid):
     names = [name for name in held if name in FIELDS]
     if not names:
         words = f"has {', '.join(held) or 'no variables'}"
-        raise ScenarioError([Fault("observed", words, f"give an xarray.Dataset with some of {', '.join(FIELDS)}")])
+        refuse("observed", words, f"give an xarray.Dataset with some of {', '.join(FIELDS)}")
     if grid.planar and not set(WORDS["y"]) & {str(v).lower() for v in observed.variables}:
         observed = observed.assign_coords(y=0.0)
     try:
         at, dims = coordinates_of(observed)
     except ValueError as error:
-        raise ScenarioError([Fault("observed", str(error), "name its coordinates")]) from error
+        raise ScenarioError.of("observed", str(error), "name its coordinates") from error
     problems = [
-        Fault("observed", f"the coordinate {axis} is not finite", "leave such points out")
+        Problem("observed", f"the coordinate {axis} is not finite", "leave such points out")
         for axis, values in zip("xyz", at)
         if not np.isfinite(values).all()
     ]
@@ -183,15 +177,14 @@ def fields_of(observed, grid):
         unit = str(observed[name].attrs.get("units", "")).strip()
         if unit.lower() not in ("", *SPELT[UNITS[name]]):
             words = f"is in {unit!r}, the computed field in {UNITS[name]}"
-            problems.append(Fault(f"observed.{name}", words, f"convert it to {UNITS[name]}"))
+            problems.append(Problem(f"observed.{name}", words, f"convert it to {UNITS[name]}"))
         if set(observed[name].dims) != set(dims):
             words = f"has the dimensions {observed[name].dims}, its points {dims}"
-            problems.append(Fault(f"observed.{name}", words, "give a value at each point"))
+            problems.append(Problem(f"observed.{name}", words, "give a value at each point"))
         elif wrong := int((~np.isfinite(observed[name].values)).sum()):
             words = f"{wrong} values are not finite"
-            problems.append(Fault(f"observed.{name}", words, "leave these points out"))
-    if problems:
-        raise ScenarioError(problems)
+            problems.append(Problem(f"observed.{name}", words, "leave these points out"))
+    refuse_all(problems)
     ordered = {name: observed[name].transpose(*dims) for name in names}
     return observed.assign(ordered), names
 
@@ -210,7 +203,7 @@ def prisms_of(grid, across=None):
         longest = max(np.ptp(grid.axis(name)) for name in "xz")
         half = 0.5 * (ACROSS * longest if across is None else float(across))
         if not half > 0:
-            raise ScenarioError([Fault("across", f"{across} m", "give a length, m")])
+            refuse("across", f"{across} m", "give a length, m")
         limits["y"] = np.array([-half]), np.array([half])
     corners = []
     for name, axis in (("x", 2), ("y", 1), ("z", 0)):

@@ -9,10 +9,9 @@ import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.inverse.experiment import Experiment, Replay, Ring, march, rest
+from craton.methods.waves.adjoint import HALF_STEPS
 from craton.methods.waves.ranks import steps_of_rank
 from craton.text import megabytes
-
-HALF_STEPS = {"force": "velocity", "moment": "stress"}
 
 
 class GridExperiment(Experiment):
@@ -126,10 +125,9 @@ class GridExperiment(Experiment):
 
     def _of_sources(self):
         """Return (tap, series (steps, dependences), dependences) of forces and of moments."""
-        tables = {"force": self.state.of_forces, "moment": self.state.of_moments}
         return [
             (name, self.linear.series[HALF_STEPS[name]][:, [each.column for each in table]], table)
-            for name, table in tables.items()
+            for name, table in self.state.of_sources.items()
             if table
         ]
 
@@ -179,16 +177,13 @@ class StoredGrid(GridExperiment):
 
     def _history_of(self, program):
         """See `Experiment._history_of`."""
-        self.spare = {"store": program.arrays["store"]}
+        self.spare |= {"store": program.arrays["store"]}
         return Replay(program, self.storage.slots * self.every, self.steps)
 
     def back(self, light=False, by_sources=False):
         """See `GridExperiment.back`; the illumination is that of what is stored."""
-        return self._other(
-            ("back", by_sources),
-            lambda: self.state.adjoint(self.storage.slots, self.every, by_sources),
-            lambda plan: self._shared("material", "store"),
-        )
+        slots, shared = self.storage.slots, self._shared("material", "store")
+        return self._other(("back", by_sources), lambda: (self.state.adjoint(slots, self.every, by_sources), shared))
 
     def _run_back(self, program, illumination):
         """See `GridExperiment._run_back`."""
@@ -217,11 +212,8 @@ class StoredGrid(GridExperiment):
 
     def _perturbed(self):
         """See `GridExperiment._perturbed`."""
-        return self._other(
-            "born",
-            lambda: self.state.born(self.storage.slots, self.every),
-            lambda plan: self._shared("material", "store"),
-        )
+        slots, shared = self.storage.slots, self._shared("material", "store")
+        return self._other("born", lambda: (self.state.born(slots, self.every), shared))
 
     def _scatter(self, program):
         """See `GridExperiment._scatter`."""
@@ -257,7 +249,7 @@ class ReversedGrid(GridExperiment):
         """See `Experiment._history_of`."""
         array = program.arrays["history"]
         ring = Ring(self.machine, [array], self.storage.slots, self.steps, self.spare.get("ring"))
-        self.spare = {"history": array, "ring": ring}
+        self.spare |= {"history": array, "ring": ring}
         return ring
 
     def _forwards(self):
@@ -276,24 +268,18 @@ class ReversedGrid(GridExperiment):
         if self.spent:
             rest(self.program)
             self._forwards()
-        return self._other(
-            ("back", light, by_sources),
-            lambda: self._back_plan(self.state, light, by_sources),
-            lambda plan: (
-                {"back": self.program.arrays["state"]} | self._shared("material", "history", *self._taken_over(plan))
-            ),
-        )
 
-    def _taken_over(self, plan):
-        """Return the names of further arrays that the steps back take over from the forward ones: the places of the history, and
-        the memory variables of layers, which begin anew whenever either of them is run.
-        """
-        return [
-            name
-            for name, array in plan.arrays.items()
-            if (array.kind == "boundary" and array.data is None) or name == "history_source"
-            if name in self.program.arrays
-        ]
+        def make():
+            plan = self._back_plan(self.state, light, by_sources)
+            memories = [  # of layers, which begin anew whenever forward steps or steps back are run
+                name
+                for name, array in plan.arrays.items()
+                if array.kind == "boundary" and array.data is None and name in self.program.arrays
+            ]
+            shared = self._shared("material", "history", "history_source", *memories)
+            return plan, shared | {"back": self.program.arrays["state"]}
+
+        return self._other(("back", light, by_sources), make)
 
     def _run_back(self, program, illumination):
         """See `GridExperiment._run_back`."""
@@ -317,15 +303,12 @@ class ReversedGrid(GridExperiment):
 
     def _perturbed(self):
         """See `GridExperiment._perturbed`."""
-        return self._other("born", lambda: self.state.born(1, self.every), lambda plan: self._shared("material"))
+        return self._other("born", lambda: (self.state.born(1, self.every), self._shared("material")))
 
     def _scatter(self, program):
         """See `GridExperiment._scatter`; beside the steps of the medium."""
-        beside = self._other(
-            "beside",
-            lambda: self.state.forward(1, self.every),
-            lambda plan: {"store": program.arrays["store"]} | self._shared("material"),
-        )
+        shared = {"store": program.arrays["store"]} | self._shared("material")
+        beside = self._other("beside", lambda: (self.state.forward(1, self.every), shared))
         for n in range(self.steps):
             march(beside, n, n + 1)
             march(program, n, n + 1)

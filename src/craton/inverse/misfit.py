@@ -7,7 +7,7 @@ this form may stand in their place. Traces are the last axis; what is not a trac
 
 import numpy as np
 
-from craton.errors import ComputationError, Problem, ScenarioError, refuse
+from craton.errors import ComputationError, Problem, ScenarioError, refuse, refuse_all
 from craton.text import choice
 
 QUIET = 0.05  # of the largest observed envelope: phases of what is smaller count less
@@ -342,8 +342,7 @@ def window(data, left, right, taper_percentage=0.15, taper_type="hann"):
     left, right = (xr.DataArray(limit).astype(float) for limit in (left, right))
     if bool((right <= left).any()):
         problems.append(Problem("right", "a window ends before it begins", "swap left and right"))
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     edge = (right - left) * taper_percentage / 2
     inside = np.minimum(data["time"] - left, right - data["time"])
     passed = (inside / edge.where(edge > 0, 1.0)).clip(0, 1).where(edge > 0, 1.0)

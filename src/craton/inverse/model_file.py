@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import AXES
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, refuse, refuse_all
 from craton.inverse import parameters as sets
 from craton.model.interpolate import weights
 from craton.model.media import cells, earth
@@ -46,8 +46,7 @@ def parameters(names, scenario, grid):
         problems.append(Problem("on", "water lies on top of the model file", 'use on="grid", or leave it out'))
     if not set(names) <= set(SPEEDS):
         problems.append(Problem("parameters", f"{', '.join(names)} on a model file", f"use {', '.join(SPEEDS)}"))
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     if grid.axis("x").ndim > 1:  # nodes of elements
         medium = gridded(grid.d.sampler)
         return ModelParameters(tuple(names), medium, grid, to_nodes(medium.axes, grid), grid.axis("x").shape, ())
@@ -194,12 +193,12 @@ class ModelParameters:
         by_samples = [
             share * np.expand_dims(values, self.averaged) for share, values in zip(self._shares(m, speeds), by_cells)
         ]
-        by_speeds = [sets.by_parameter(SPEEDS, speeds, name, by_samples) for name in self.names]
+        by_speeds = sets.derivative(SPEEDS, speeds, self.names).transpose(by_samples)
         return np.concatenate([self.interpolation.T @ values.ravel() for values in by_speeds])
 
     def changes(self, m, dm):
         """Return the changes of (rho, kappa, mu) of the cells to first order."""
         speeds = self._speeds(m)
-        moved = dict(zip(self.names, map(self._sampled, np.reshape(np.asarray(dm, float), self.shape))))
-        changes = sets.changes(SPEEDS, speeds, moved)
+        moved = list(map(self._sampled, np.reshape(np.asarray(dm, float), self.shape)))
+        changes = sets.derivative(SPEEDS, speeds, self.names).apply(moved)
         return tuple((share * change).sum(self.averaged) for share, change in zip(self._shares(m, speeds), changes))

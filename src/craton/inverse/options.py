@@ -50,11 +50,15 @@ class Options:
 
     def experiments(self, runs):
         """Return the experiment of each linearised run: list of `Experiment` or `TeamExperiment`."""
+        spare = [{} for _ in range(self.ranks)]
         if self.ranks > 1:
-            return [TeamExperiment(linear, self) for linear in runs]
+            return [TeamExperiment(linear, self, spare) for linear in runs]
         comm = Alone() if self.comm is None else communicator(self.comm)
-        chosen = self.machine(comm)
-        return [self.experiment(linear, chosen, comm) for linear in runs]
+        chosen, out = self.machine(comm), []
+        for linear in runs:
+            out.append(self.experiment(linear, chosen, comm))
+            out[-1].spare = spare[0]
+        return out
 
     def machine(self, comm):
         """Return the machine of a rank; all ranks must call."""
@@ -138,17 +142,21 @@ class TeamExperiment:
     linear : Linear
     options : Options
         Memory and threads are those of each rank.
+    spare : list of dict
+        See `Experiment.spare`, by rank.
     """
 
-    def __init__(self, linear: Linear, options: Options):
-        self.linear, self.options = linear, options
+    def __init__(self, linear: Linear, options: Options, spare: list):
+        self.linear, self.options, self.spare = linear, options, spare
         self._begin()
 
     def _begin(self):
         """Start the ranks."""
 
         def begun(comm):
-            return self.options.experiment(self.linear, self.options.machine(comm), comm, False)
+            experiment = self.options.experiment(self.linear, self.options.machine(comm), comm, False)
+            experiment.spare = self.spare[comm.rank]
+            return experiment
 
         self.team = Threads(self.options.ranks)
         self.experiments = self.team.run(begun)
@@ -185,18 +193,6 @@ class TeamExperiment:
     def lines(self):
         """Return what is stored, by all ranks together, as (label, text) rows."""
         return [*self.experiments[0].lines(), ("ranks", f"{self.options.ranks}, each a part of the grid or mesh")]
-
-    @property
-    def spare(self):
-        """Arrays that another experiment of the same scenario may take over, by rank; empty where
-        there are none.
-        """
-        return {n: e.spare for n, e in enumerate(self.experiments) if e.spare}
-
-    @spare.setter
-    def spare(self, arrays):
-        for rank, experiment in enumerate(self.experiments):
-            experiment.spare = arrays.get(rank, {})
 
     def forget(self):
         """Forget the last run; its memory stays for the next."""

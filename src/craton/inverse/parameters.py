@@ -1,8 +1,5 @@
 """Parameters of an inversion: sets of three per cell, from density, bulk and shear modulus; of six of a medium that is
 transversely isotropic about z, from density and c11, c13, c33, c44, c66; the chain rule, and what is wrong with a medium.
-
-The chain rule is the derivative of `to_cells` by a complex step, exact to rounding: Im f(x + i h) / h (Squire & Trapp 1998, SIAM
-Review 40, 110-112).
 """
 
 import math
@@ -13,6 +10,7 @@ import numpy as np
 
 from craton.conventions import PARAMETER_SETS
 from craton.errors import Problem, ScenarioError, refuse
+from craton.methods.waves.adjoint import Derivative
 from craton.model.media.cells import stiffness
 
 SETS = PARAMETER_SETS
@@ -20,7 +18,6 @@ THOMSEN = SETS[4]
 WITH_Q = 5  # parameters of a set with Q
 SQUARED = ("vp", "vs", "ip", "is")
 SLAB_CELLS = 1 << 14  # of which parameters are made at a time
-STEP = 1e-30  # of complex steps: its square is nothing beside any parameter
 # of an anisotropic medium of spectral elements, for xx yy zz yz xz xy
 CONSTANTS = ("rho", *(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)))
 ALL_SETS = (*SETS, CONSTANTS)
@@ -124,25 +121,15 @@ def to_cells(names, values):
     return rho, (p if names[0] == "kappa" else p + 2 / 3 * s), s
 
 
-def changes(names, values, moved):
-    """Return the changes of (rho, kappa, mu) to first order with parameters of a set; 0 of what does not depend on them.
+def derivative(names, values, chosen):
+    """Return the `Derivative` of density, bulk and shear modulus by the `chosen` parameters of a set; `values` of the whole set."""
+    whole = dict(zip(names, values))
 
-    `values`: of the whole set; `moved`: changes of some by name.
-    """
-    parts = _complex_step(names, values, moved)
-    return tuple(part.imag / STEP if np.iscomplexobj(part) else np.zeros(np.shape(part)) for part in parts)
+    def cells(part, *moved):
+        here = {name: value[part] for name, value in whole.items()} | dict(zip(chosen, moved))
+        return to_cells(names, list(here.values()))
 
-
-def by_parameter(names, values, name, by_cells):
-    """Return the gradient by one parameter of a set from that by (rho, kappa, mu); `values` of the whole set."""
-    parts = _complex_step(names, values, {name: 1.0})
-    return sum(part.imag / STEP * slope for part, slope in zip(parts, by_cells) if np.iscomplexobj(part))
-
-
-def _complex_step(names, values, moved):
-    """Return (rho, kappa, mu) of parameters with small imaginary changes; real where they depend on none of them."""
-    steps = [v + 1j * STEP * moved[name] if name in moved else v for name, v in zip(names, values)]
-    return to_cells(names, steps)
+    return Derivative(cells, [whole[name] for name in chosen])
 
 
 def _quality(names, values):
@@ -242,15 +229,14 @@ class Parameters:
         """Return the gradient by the parameters from that by (rho, kappa, mu)."""
         out = np.empty(self.shape)
         for part in self._slabs():
-            values, by_part = self.whole(m, part), [slope[part] for slope in by_cells]
-            for n, name in enumerate(self.names):
-                out[n, part] = by_parameter(self.set, values, name, by_part)
+            slopes = derivative(self.set, self.whole(m, part), self.names)
+            out[:, part] = slopes.transpose([by_cell[part] for by_cell in by_cells])
         return out.ravel()
 
     def changes(self, m, dm):
         """Return the changes of (rho, kappa, mu) that a change of the parameters makes, to first order."""
-        moved = dict(zip(self.names, np.reshape(np.asarray(dm, float), self.shape)))
-        return changes(self.set, self.whole(m), moved)
+        changes = np.reshape(np.asarray(dm, float), self.shape)
+        return tuple(derivative(self.set, self.whole(m), self.names).apply(changes))
 
 
 def below_zero(names, values):

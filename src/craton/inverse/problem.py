@@ -7,11 +7,9 @@ import math
 import numpy as np
 
 from craton.comm.placement import planner
-from craton.errors import Problem as Fault
-from craton.errors import ScenarioError
-from craton.inverse import datasets, model_file
+from craton.errors import refuse, refuse_all
+from craton.inverse import data, model_file
 from craton.inverse import parameters as sets
-from craton.inverse.data import Recording, by_shot, finite, matched, numbers, weights_of
 from craton.inverse.misfit import compared, misfit_of, refuse_infinite
 from craton.inverse.options import Options, refuse_large, rows_of
 from craton.inverse.terms import Term
@@ -91,29 +89,29 @@ class Problem(Term):
         options = Options(device or run.device, run.threads, every, memory, storage, sums, ranks, comm)
         sets.refuse_unknown(parameters)
         if on not in ("grid", "model"):
-            raise ScenarioError([Fault("on", f"{on!r} is no place", 'use "grid" or "model"')])
+            refuse("on", f"{on!r} is no place", 'use "grid" or "model"')
         self.scenario, self.misfit = scenario, misfit_of(misfit)
         shots = shots_of(scenario)
         self.names = list(shots)
         method = METHODS[scenario.method]
         trial = planner(threads=scenario.run.threads) if method.tries_operators(scenario) else None
         linear = [method.linearised(shot, trial) for shot in shots.values()]
-        self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
+        self.recordings = [data.Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)
         start = linear[0].start(names)
         sets.refuse_other(names, start)
         if on == "model" and len(start) == len(sets.THOMSEN):
-            raise ScenarioError([Fault("on", "the model file has Thomsen's parameters", 'use on="grid"')])
+            refuse("on", "the model file has Thomsen's parameters", 'use on="grid"')
         self.parameters = (
             model_file.parameters(names, scenario, grid) if on == "model" else sets.Parameters(names, start, grid)
         )
         blanks = [recording.blank() for recording in self.recordings]
         self.observed, of_shots = [None] * len(linear), [weights] * len(linear)
         if observed is not None:
-            self.observed = list(map(matched, by_shot(observed, self.names, "observed"), blanks))
+            self.observed = list(map(data.matched, data.by_shot(observed, self.names, "observed"), blanks))
         if "shot" in getattr(weights, "dims", ()):
-            of_shots = by_shot(weights, self.names, "weights")
-        self.weights = list(map(weights_of, of_shots, blanks))
+            of_shots = data.by_shot(weights, self.names, "weights")
+        self.weights = list(map(data.weights_of, of_shots, blanks))
         if callable(misfit):
             self._try_misfit()
         self.experiments = options.experiments(linear)
@@ -189,7 +187,7 @@ class Problem(Term):
 
     def by_sources(self, m=None):
         """Return the gradient of the misfit by the sources: forces, moment tensors, positions,
-        origin times, wavelets; see `craton.inverse.datasets.of_sources`.
+        origin times, wavelets; see `craton.inverse.data.gradient_by_sources`.
 
         Parameters
         ----------
@@ -208,7 +206,7 @@ class Problem(Term):
         parts = []
         for n, experiment in enumerate(self.experiments):
             derivative = self.recordings[n].transpose(self._compared(n)[1])
-            part = datasets.of_sources(experiment.adjoint(derivative, by_sources=True), experiment.linear)
+            part = data.gradient_by_sources(experiment.adjoint(derivative, by_sources=True), experiment.linear)
             shot = ("source", np.full(part.sizes["source"], self.names[n]))
             parts.append(part.assign_coords(shot=shot) if self.names[n] else part)
         return xr.concat(parts, "source")
@@ -216,20 +214,18 @@ class Problem(Term):
     def check_observed(self):
         """Refuse what needs observed data where there are none."""
         if self.observed[0] is None:
-            raise ScenarioError([Fault("observed", "there are no observed data", "give observed=")])
+            refuse("observed", "there are no observed data", "give observed=")
 
     def _move(self, m):
         """Make a vector of parameters the current one."""
-        m = numbers(m, self.shape, "m", "start from problem.m0")
+        m = data.numbers(m, self.shape, "m", "start from problem.m0")
         if self._m is not None and np.array_equal(m, self._m):
             return
-        if wrong := sets.below_zero(self.parameters.names, m.reshape(self.shape)):
-            raise ScenarioError(wrong)
+        refuse_all(sets.below_zero(self.parameters.names, m.reshape(self.shape)))
         linear, cells = self.experiments[0].linear, self.parameters.cells(m)
         with np.errstate(invalid="ignore", divide="ignore"):  # told below
             limits = linear.fastest, linear.waves, linear.on_grid(cells)
-        if wrong := sets.problems(cells, *limits, linear.largest_inverse_q):
-            raise ScenarioError(wrong)
+        refuse_all(sets.problems(cells, *limits, linear.largest_inverse_q))
         self._m, self._cells, self._value, self._gradient = m, cells, None, None
         for experiment in self.experiments:
             experiment.forget()
@@ -237,10 +233,10 @@ class Problem(Term):
     def _compared(self, n):
         """Return the misfit of run n with the current medium, and its derivative by the data: dict by variable."""
         recording = self.recordings[n]
-        data, value, derivatives = recording.arrays(self._samples(n)), 0.0, {}
+        computed, value, derivatives = recording.arrays(self._samples(n)), 0.0, {}
         for name, observed in self.observed[n].items():
             weight = self.weights[n].get(name, 1.0)
-            more, slope = compared(self.misfit, weight * data[name], weight * observed, recording.interval)
+            more, slope = compared(self.misfit, weight * computed[name], weight * observed, recording.interval)
             value += more
             derivatives[name] = weight * slope
             refuse_infinite(np.append(slope, more), f"the misfit of {name}, with its derivative,")
@@ -252,7 +248,6 @@ class Problem(Term):
         if experiment.record is None:
             for other in self.experiments:
                 other.forget()
-            experiment.spare = next((e.spare for e in self.experiments if e.spare), {})
             experiment.run(self._cells)
         return experiment.samples
 
@@ -271,7 +266,7 @@ class Problem(Term):
         m : (n,) array, optional
         """
         self._move(self.m0 if m is None else m)
-        return datasets.joined([r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names)
+        return data.along_shots([r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names)
 
     def born(self, dm, m=None):
         """Return by how much the data change with the parameters, to first order, as one vector:
@@ -283,7 +278,7 @@ class Problem(Term):
         m : (n,) array, optional
             Where; by default the current one, or the start.
         """
-        dm = finite(dm, self.shape, "dm", "give changes of all of problem.m0")
+        dm = data.finite(dm, self.shape, "dm", "give changes of all of problem.m0")
         self._at(m)
         changes = self.parameters.changes(self._m, dm)
         parts = []
@@ -302,7 +297,7 @@ class Problem(Term):
             As `born` returns it.
         m : (n,) array, optional
         """
-        residual = finite(residual, (self._rows,), "residual", "give it as problem.born returns it")
+        residual = data.finite(residual, (self._rows,), "residual", "give it as problem.born returns it")
         self._at(m)
         total = None
         for n, arrays in enumerate(self._by_variable(residual)):
@@ -388,7 +383,7 @@ def shots_of(scenario):
     fibres = [n for n, entry in enumerate(scenario.receivers) if entry.where == "das"]
     if fibres:
         words = "gradients of several shots know no fibres"
-        raise ScenarioError([Fault(f"receivers.{fibres[0]}.das", words, "take one shot at a time")])
+        refuse(f"receivers.{fibres[0]}.das", words, "take one shot at a time")
     return {shot.name: shot.scenario for shot in prepare(scenario).shots}
 
 
@@ -436,23 +431,23 @@ def gradient(scenario, observed, misfit="l2", parameters=("vp", "vs", "rho"), we
     values = np.reshape(problem.parameters.gradient(problem._m, total), problem.shape)
     refuse_infinite(values, "the gradient")
     named, on_model = dict(zip(problem.parameters.names, values)), options.get("on") == "model"
-    out = datasets.on_grid(problem.parameters.axes, named, None if on_model else light[0], derivative=True)
+    out = data.on_grid(problem.parameters.axes, named, None if on_model else light[0], derivative=True)
     out.attrs["misfit"] = value
     if "node" in out.dims:
         about = {"units": "m3", "long_name": "volume of a node of an element"}
         out["volume"] = (("element", "node"), problem.grid.volumes, about)
-    return out.merge(datasets.joined(sources, problem.names), combine_attrs="override")
+    return out.merge(data.along_shots(sources, problem.names), combine_attrs="override")
 
 
-def adjoint_sources(data, derivatives):
+def adjoint_sources(computed, derivatives):
     """Return the derivative of the misfit by the data of a run as a dataset, from arrays by variable."""
     named = {}
     for name, values in derivatives.items():
-        named[f"adjoint_{name}"] = data[name].copy(data=values).where(data[name].notnull())
+        named[f"adjoint_{name}"] = computed[name].copy(data=values).where(computed[name].notnull())
         named[f"adjoint_{name}"].attrs = {
             "long_name": f"derivative of the misfit by {name}",
-            "units": f"1/({data[name].attrs.get('units', '')})",
+            "units": f"1/({computed[name].attrs.get('units', '')})",
         }
     # of receivers and of cells: positions have the same names
-    positions = {axis: f"receiver_{axis}" for axis in "xyz" if axis in data.coords}
-    return data.assign(named)[list(named)].rename(positions)
+    positions = {axis: f"receiver_{axis}" for axis in "xyz" if axis in computed.coords}
+    return computed.assign(named)[list(named)].rename(positions)

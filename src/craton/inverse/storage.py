@@ -112,10 +112,7 @@ def choose(linear, machine: Machine, every, memory, asked):
     slot, variables = (n * math.prod(d.shape) * width(d) // 8 for n in (len(d.fields), d.memory_variables))
     if asked == "increments" or (asked == "auto" and count * slot <= memory):
         if count * slot > memory:
-            raise ResourceError(
-                f"increments of {count:,} steps need {count * slot / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are at hand: "
-                'use storage "auto", or a larger every'
-            )
+            raise lacking(f"increments of {count:,} steps", count * slot, memory, 'storage "auto", or a larger every')
         return Storage("increments", count, count * slot, reason="increments of all steps fit")
     why = irreversible(linear, asked)
     if asked.startswith("boundaries"):
@@ -164,10 +161,13 @@ def placed(linear, machine, memory, bits, reason):
         slots = BLOCKS * max(1, int(RING_SHARE * memory // (BLOCKS * margin.row_bytes)))
         more = f"{reason}; boundaries wait in the memory of the host"
         return Storage(kind, slots, slots * margin.row_bytes, total, more, margin)
-    raise ResourceError(
-        f"boundaries of {d.steps:,} steps need {total / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are at hand: "
-        'use storage "boundaries-16" or "checkpoints", a larger domain.spacing, or more memory'
-    )
+    remedy = 'storage "boundaries-16" or "checkpoints", a larger domain.spacing, or more memory'
+    raise lacking(f"boundaries of {d.steps:,} steps", total, memory, remedy)
+
+
+def lacking(stored, needed, memory, remedy):
+    """Return the error of a gradient for which there is too little memory, bytes."""
+    return ResourceError(f"{stored} need {megabytes(needed)}, {megabytes(memory)} are at hand: use {remedy}")
 
 
 def of_elements(linear, kept_bytes, memory, asked):
@@ -206,9 +206,8 @@ def of_elements(linear, kept_bytes, memory, asked):
         return Storage("boundaries", steps, of_all * steps, 0, reason)
     slots = BLOCKS * int(memory // (BLOCKS * step))
     if not slots:
-        raise ResourceError(
-            f"the gradient needs {BLOCKS * step / 2**20:.4g} MiB for the absorbing points of a step and its neighbours, "
-            f"{memory / 2**20:.4g} MiB are at hand: use more memory"
+        raise lacking(
+            "velocities of the absorbing points of a step and its neighbours", BLOCKS * step, memory, "more memory"
         )
     return Storage("boundaries", slots, of_all * slots, of_all * steps, reason)
 
@@ -236,8 +235,6 @@ def slots_for(count, slot, state, memory):
     best = max(1, min(count, round(math.sqrt(count * state / slot))))
     needed = best * slot + math.ceil(count / best) * state
     if needed > memory:
-        raise ResourceError(
-            f"the gradient needs {needed / 2**30:.2f} GiB for increments and checkpoints, {memory / 2**30:.2f} GiB "
-            "are at hand: use a larger domain.spacing, float32, or more memory"
-        )
+        remedy = "a larger domain.spacing, float32, or more memory"
+        raise lacking("increments and checkpoints of a gradient", needed, memory, remedy)
     return best

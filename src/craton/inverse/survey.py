@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import CratonError, ResourceError, ScenarioError
-from craton.errors import Problem as Fault
-from craton.inverse.data import by_shot, matched
-from craton.inverse.datasets import on_grid
+from craton.errors import CratonError, ResourceError, ScenarioError, refuse, refuse_all
+from craton.inverse.data import by_shot, matched, on_grid
 from craton.inverse.options import Options, rows_of
 from craton.inverse.problem import Problem, gradient
 from craton.io import netcdf
@@ -235,7 +233,7 @@ def prepare(scenario, ranks=1, planned=False):
     settings = scenario.gradient
     if settings is None:
         remedy = 'add [gradient] with observed = "observed/result.zarr"'
-        raise ScenarioError([Fault("gradient", "there is no table [gradient]", remedy)])
+        refuse("gradient", "there is no table [gradient]", remedy)
     survey = single("shot", scenario)
     options = settings.model_dump(include=set(OPTIONS))
     first = Problem(survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks)
@@ -261,13 +259,12 @@ def opened(path):
     path = Path(path)
     if not path.exists():
         remedy = "compute or fetch it first; the path is relative to the scenario's folder"
-        raise ScenarioError([Fault("gradient.observed", f"there is no {path}", remedy)])
+        refuse("gradient.observed", f"there is no {path}", remedy)
     try:
         with named_damage(path), warnings_of_libraries(path), netcdf.opened(path) as data:
             yield data
     except FileError as error:
-        fault = Fault("gradient.observed", str(error), "give zarr or netCDF")
-        raise ScenarioError([fault]) from error
+        raise ScenarioError.of("gradient.observed", str(error), "give zarr or netCDF") from error
 
 
 def checked(data, names, blank):
@@ -290,8 +287,7 @@ def checked(data, names, blank):
             continue
         for key in sorted(arrays):
             digest.update(key.encode() + np.ascontiguousarray(arrays[key]).tobytes())
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     return digest.hexdigest()
 
 

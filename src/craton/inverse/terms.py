@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from craton.errors import Problem as Fault
-from craton.errors import ScenarioError
-from craton.inverse.datasets import on_grid
+from craton.errors import Problem, refuse, refuse_all
+from craton.inverse.data import on_grid
 
 ORDERS = (0, 1, 2)
 
@@ -94,7 +93,7 @@ class Sum(Term):
         self.parameters = summands[0][1].parameters
         refuse_strangers([term for _, term in summands])
         if not np.isfinite([weight for weight, _ in summands]).all():
-            raise ScenarioError([Fault("weight", "is not finite", "give a number")])
+            refuse("weight", "is not finite", "give a number")
 
     def fun(self, m):
         """Return the sum at a vector of parameters.
@@ -224,7 +223,7 @@ class Tikhonov(LeastSquares):
 
         self.parameters = parameters = problem.parameters
         if order not in ORDERS:
-            raise ScenarioError([Fault("order", f"{order!r}", "use 0, 1 or 2")])
+            refuse("order", f"{order!r}", "use 0, 1 or 2")
         names = parameters.names
         weights = dict.fromkeys(names, 1.0) if weights is None else dict(weights)
         check_numbers("weights", weights, names, 0.0)
@@ -275,13 +274,13 @@ class CrossGradient(LeastSquares):
         names = parameters.names
         if first == second or not {first, second} <= set(names):
             words = f"{first} and {second} are not two of {', '.join(names)}"
-            raise ScenarioError([Fault("parameters", words, "name two parameters of the problem")])
+            refuse("parameters", words, "name two parameters of the problem")
         self.places = names.index(first), names.index(second)
         scales = scales_of(parameters, scales)
         self.factors = 1 / scales[first], 1 / scales[second]
         lines = lines_of(parameters)
         if sum(len(line) > 1 for line in lines) < 2:
-            raise ScenarioError([Fault("problem", "its grid is a line", "use a plane or space")])
+            refuse("problem", "its grid is a line", "use a plane or space")
         self.slopes, volumes = slopes_at_corners(lines)
         self.weights = np.sqrt(volumes)
 
@@ -330,17 +329,16 @@ def scales_of(parameters, scales=None):
 def check_numbers(key, values, names, least):
     """Refuse numbers of unknown parameters, or below the least."""
     problems = [
-        Fault(f"{key}.{name}", "is no parameter", f"these are {', '.join(names)}")
+        Problem(f"{key}.{name}", "is no parameter", f"these are {', '.join(names)}")
         for name in values
         if name not in names
     ]
     problems += [
-        Fault(f"{key}.{name}", f"{value!r}", "give a positive number")
+        Problem(f"{key}.{name}", f"{value!r}", "give a positive number")
         for name, value in values.items()
         if not (np.isscalar(value) and np.isfinite(value) and value >= least)
     ]
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
 
 
 class Stencils(NamedTuple):
@@ -446,7 +444,7 @@ def lines_of(parameters):
     lines = [parameters.axes[axis] for axis in "zyx"]
     if any(np.ndim(line) != 1 for line in lines):
         words = "its parameters lie at nodes of elements"
-        raise ScenarioError([Fault("problem", words, "use a scenario of finite differences")])
+        refuse("problem", words, "use a scenario of finite differences")
     return lines
 
 
@@ -459,6 +457,6 @@ def refuse_strangers(terms):
             continue
         if other.names != first.names or other.shape != first.shape:
             words = f"{', '.join(other.names)} {other.shape[1:]} on {', '.join(first.names)} {first.shape[1:]}"
-            raise ScenarioError([Fault("terms", words, "build all terms on one Problem")])
+            refuse("terms", words, "build all terms on one Problem")
         if any(not np.allclose(other.axes[a], first.axes[a]) for a in "xyz"):
-            raise ScenarioError([Fault("terms", "their cells lie in other places", "build all terms on one Problem")])
+            refuse("terms", "their cells lie in other places", "build all terms on one Problem")

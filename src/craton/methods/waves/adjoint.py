@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from craton.conventions import OF_Q
-from craton.core.plan import Array, Launch
-from craton.errors import Problem, refuse
-from craton.methods.waves import q_parameters, tables
+from craton.errors import Problem, refuse, refuse_all
 from craton.methods.waves.sources import AXES, MOVED, PARTS, collected, components, shifted
+from craton.methods.waves.tables import stacked_rows
+from craton.model.media.attenuation import BEYOND_FITTED
 from craton.survey.source_arrays import Catalogue, FiniteFault
 
 STEP = 1e-30  # so small that its square is lost beside the value
 PARTS_AT_MOST, FEW = 32, 1 << 12  # in how many parts arrays are taken, of more values than these
 HALF_STEPS = {"force": "velocity", "moment": "stress"}  # by which sources act
+PLACES = {"force": 0.0, "moment": 0.5}  # of the samples of their series within a step
 BEYOND_GRADIENTS = {FiniteFault: "a finite fault", Catalogue: "a file of more than 1,000 sources"}
 
 
@@ -83,42 +84,8 @@ def joined(rows):
     ----------
     rows : sequence of (index, weight)
     """
-    columns = np.repeat(np.arange(len(rows)), [len(index) for index, _ in rows])
-    if not rows:
-        return np.zeros(0, np.int64), np.zeros(0), columns
-    return *(np.concatenate(part) for part in zip(*rows)), columns
-
-
-def injected(name, table, series, precision, into="state"):
-    """Return arrays and the launch that adds columns of a series (steps, columns) to a block by a table as of `joined`."""
-    index, weight, column = table
-    return tables.injection(name, tables.table_of(index, weight, column), series, precision, into)
-
-
-def sampled(name, table, shape, precision, source="state"):
-    """Return arrays and the launch that samples rows of a block at every step into an array NAME, (steps, columns).
-
-    Parameters
-    ----------
-    name : str
-    table : (index, weight, column)
-        Columns rise.
-    shape : (int, int)
-        Steps and columns.
-    precision : str
-    source : str
-        The block.
-    """
-    index, weight, column = table
-    steps, columns = shape
-    first = np.searchsorted(column, np.arange(columns + 1))
-    arrays = {name: Array("record", shape, precision)}
-    arrays |= tables.of_values(
-        f"{name}_tap", source=(index, np.int64), first=(first, np.int32), weight=(weight, precision)
-    )
-    names = (name, source, *(f"{name}_tap_{part}" for part in ("source", "first", "weight")), "step")
-    params = {"columns": columns, "slots": steps}
-    return arrays, Launch(tables.SAMPLE, names, (0, 1, 0, 1, 0, columns), params)
+    first, index, weight = stacked_rows(rows)
+    return index, weight, np.repeat(np.arange(len(rows)), np.diff(first))
 
 
 # --- scenarios and their states -------------------------------------------------------------------
@@ -165,14 +132,24 @@ class LinearisedScenario:
         """
         if not set(names) & set(OF_Q):
             return self.cells
-        relaxation = None if self.inverse_q is None else self.d.relaxation
-        of_q = q_parameters.refuse(names, lambda: self.inverse_q, relaxation, self.d.anisotropic, self.places)
-        return (*self.cells, *of_q)
+        if self.d.anisotropic or self.inverse_q is None:
+            kind = "anisotropic" if self.d.anisotropic else "elastic"
+            remedy = "give the model qp, qs and [model.attenuation], or leave them out"
+            refuse("parameters", f"Q of an {kind} medium", remedy)
+        lossless = {name: int((loss == 0).sum()) for name, loss in zip(OF_Q, self.inverse_q) if name in names}
+        refuse_all(
+            [
+                Problem("parameters", f"{name} is infinite in {count:,} {self.places}", f"use inverse_{name}")
+                for name, count in lossless.items()
+                if count
+            ]
+        )
+        return (*self.cells, *self.inverse_q)
 
     @property
     def largest_inverse_q(self):
         """Largest 1/Q for which the mechanisms are good; None without attenuation."""
-        return q_parameters.largest(self.d.relaxation)
+        return self.d.relaxation and BEYOND_FITTED * self.d.relaxation.largest
 
     def of_kind(self, kind):
         """Return the sources that are a ``"force"`` or a ``"moment"``: list."""

@@ -208,13 +208,21 @@ def sampling(first, source, weight, slots, precision):
     slots : int
     precision : str
     """
-    channels = len(first) - 1
-    arrays = {"step": Array("points", (1,), np.int32)}
-    launches = []
-    if channels:
-        arrays["record"] = Array("record", (slots, channels), precision)
-        arrays |= of_values("sample", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
-        names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
-        launches.append(Launch(SAMPLE, names, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots}))
+    arrays, launches = {"step": Array("points", (1,), np.int32)}, []
+    if len(first) > 1:
+        more, sample = sampled("record", "sample", (first, source, weight), slots, precision)
+        arrays, launches = arrays | more, [sample]
     launches.append(Launch(ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
     return arrays, launches
+
+
+def sampled(record, name, rows, slots, precision, block="state"):
+    """Arrays and the launch that samples rows (first, source, weight) of a block, see `sampling`, into the array `record` of
+    (slots, channels); `name`: first part of the names of the rows' arrays.
+    """
+    first, source, weight = rows
+    channels = len(first) - 1
+    arrays = {record: Array("record", (slots, channels), precision)}
+    arrays |= of_values(name, source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
+    names = (record, block, *(f"{name}_{part}" for part in ("source", "first", "weight")), "step")
+    return arrays, Launch(SAMPLE, names, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots})

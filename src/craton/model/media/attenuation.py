@@ -55,6 +55,7 @@ PLANAR = {2: ("0110",) * 4, 4: ("0123", "0231", "2013", "2013")}
 DEGREE = 4  # numbers of a polynomial of the coefficients in 1/Q
 SAMPLES = 61  # frequencies in the band at which the fit is made
 NODES = 8  # losses at which it is made
+BEYOND_FITTED = 1.25  # 1/Q over the largest for which mechanisms were fitted: their Q is then a little off
 # relaxation frequencies over the band's, in logarithm: those tried
 SPANS = np.linspace(0.3, 1.4, 34)
 ROUNDS = 40  # of Lawson's weights

@@ -377,13 +377,6 @@ def on_cut_cells(d, kernel, slots, every):
     return [Launch(op, names, box, _params(d, op, slots, every)) for box in boxes]
 
 
-def stressed_cut_cells(d):
-    """Return the launches that add to the adjoint stress step what those of `laminate.laminate` add
-    to the forward one, but for absorbing layers.
-    """
-    return laminate.unlayered(d) if laminate.boxes(d) else []
-
-
 def remembered_in_cut_cells(d, axis, box, params, q):
     """Return the launches of a CPML layer along x or y that add to adjoint stresses what follows
     from differences of the velocities that it has remembered.

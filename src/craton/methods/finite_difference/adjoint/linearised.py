@@ -12,15 +12,7 @@ from craton import memory
 from craton.conventions import FACES
 from craton.core.partition import split
 from craton.errors import Problem, ResourceError, refuse_all
-from craton.methods.finite_difference.adjoint import (
-    dependences,
-    increments,
-    parameter_sums,
-    reversal,
-    sensitivity,
-    transposed,
-    transverse,
-)
+from craton.methods.finite_difference.adjoint import increments, point_rows, reversal, sensitivity, transposed
 from craton.methods.finite_difference.build import GridDomain
 from craton.methods.finite_difference.equations import acoustic, half_steps, laminate, material, relaxing, scheme, vti
 from craton.methods.finite_difference.space import GridSpace
@@ -29,7 +21,7 @@ from craton.methods.waves import adjoint, sources
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.sources import AXES, PARTS
-from craton.methods.waves.tables import sampling, stacked_rows
+from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
 from craton.model.media import earth
 from craton.survey.sources import PlaneWave
 from craton.text import megabytes
@@ -44,7 +36,7 @@ WITH_Q = 5  # fields of the cells: density, bulk and shear modulus, 1/Qp, 1/Qs
 BEYOND = adjoint.BEYOND_GRADIENTS | {PlaneWave: "a plane wave"}
 
 
-class Linearised(adjoint.LinearisedScenario):
+class Linearised(adjoint.LinearisedScenario, reversal.Reversible):
     """A scenario of one run, discretised once, with a medium that may change.
 
     Time step, absorbing layers and sources' series stay those of the scenario.
@@ -121,20 +113,6 @@ class Linearised(adjoint.LinearisedScenario):
 
     ends = None  # steps back begin with the fields themselves
 
-    # --- steps taken back, see reversal.py ----------------------------------------------------
-
-    def irreversible(self):
-        """Return why the steps cannot be taken back, or ""."""
-        return reversal.refusal(self.d)
-
-    def margin(self, bits):
-        """Return what is to be kept of the field beside absorbing layers, values of so many bits."""
-        return reversal.margin_of(self.d, bits)
-
-    def outside_layers(self):
-        """Return True at the points whose medium gradients are by where steps are taken back."""
-        return reversal.inside(self.d)
-
     def partition(self, count, bits):
         """Return the subdomains of several ranks: tuple of Subdomain.
 
@@ -154,19 +132,6 @@ class Linearised(adjoint.LinearisedScenario):
         weights = half_steps.gradient_weights(self.d, plain.weights, align)
         return tuple(split(replace(plain, weights=weights), count, self.scenario.run.grid))
 
-    def traffic(self, kind, every, by_parameters=False):
-        """Return the least traffic of misfit and gradient, in plain forward runs.
-
-        Parameters
-        ----------
-        kind : str
-            What is stored: ``"increments"``, ``"checkpoints"``, ``"boundaries"`` or so.
-        every : int
-        by_parameters : bool
-            Sums of steps taken back are one for each parameter.
-        """
-        return reversal.traffic(self.d, kind, every, by_parameters)
-
     def chain_bytes(self, count):
         """Return the bytes of a cell that the chain rule takes at its peak, from the sums to `count`
         parameters (rho, kappa, mu and so on).
@@ -175,28 +140,11 @@ class Linearised(adjoint.LinearisedScenario):
             return CHAIN_ANISOTROPIC[bool(self.d.planar), bool(self.d.relaxing)]
         return CHAIN_WITH_Q if count == WITH_Q else CHAIN_BYTES[bool(self.d.relaxing)]
 
-    def sums(self, by_parameters):
-        """Return the number of the sums of a gradient: for each parameter or for each field."""
-        names = parameter_sums.names if by_parameters else increments.sums_of
-        return len(names(self.d))
-
     def in_packed_rows(self):
         """Return the same with rows of fields that are padded as little as possible."""
         out = copy(self)
         out.d = self.d.in_packed_rows()
         return out
-
-    def least_bytes(self):
-        """Return the bytes of the arrays of the whole grid in steps taken back."""
-        return reversal.least_bytes(self.d)
-
-    def sums_need_fields(self):
-        """Return why sums of steps taken back cannot be those of parameters, or ""."""
-        return parameter_sums.refusal(self.d)
-
-    def unsummed(self, by_parameters):
-        """Return the points that have no sums of steps taken back; see `reversal.unsummed`."""
-        return reversal.unsummed(self.d, by_parameters)
 
     @property
     def waves(self):
@@ -334,8 +282,8 @@ def medium_of(d):
     if not d.anisotropic:
         return sensitivity.Medium(d)
     if d.relaxing:
-        return transverse.RelaxingTransverseMedium(d)
-    return transverse.TransverseMedium(d)
+        return sensitivity.RelaxingTransverseMedium(d)
+    return sensitivity.TransverseMedium(d)
 
 
 class State(adjoint.LinearisedState):
@@ -355,10 +303,11 @@ class State(adjoint.LinearisedState):
         self.cells = d.cells
         refuse_all(increments.fluid_problems(d))
         self.medium = medium_of(d)
-        self.forces, self.moments = problem.of_kind("force"), problem.of_kind("moment")
-        self.of_receivers = dependences.of_receivers(d, problem.channels, problem.receivers)
-        self.of_forces = dependences.of_forces(d, self.forces)
-        self.of_moments = dependences.of_moments(d, self.moments)
+        self.of_receivers = point_rows.dependences_of_receivers(d, problem.channels, problem.receivers)
+        self.of_sources = {
+            "force": point_rows.dependences_of_forces(d, problem.of_kind("force")),
+            "moment": point_rows.dependences_of_moments(d, problem.of_kind("moment")),
+        }
 
     @property
     def columns(self):
@@ -384,7 +333,7 @@ class State(adjoint.LinearisedState):
 
     def forward(self, slots, every=1, margin=None):
         """Return the plan of steps that store their increments and record all channels, and behind
-        these what multiplies the ratios of `dependences.of_receivers`, at every step.
+        these what multiplies the ratios of `point_rows.dependences_of_receivers`, at every step.
 
         Parameters
         ----------
@@ -451,7 +400,7 @@ class State(adjoint.LinearisedState):
     def _around(self, by_sources):
         """Residuals of fields and of memory variables, and taps of transposed steps."""
         taps = {}
-        for kind, table in (("moment", self.of_moments), ("force", self.of_forces)):
+        for kind, table in self.of_sources.items():
             rows = [*(self._units_of(kind) if by_sources else ()), *(dependence.rows for dependence in table)]
             taps[kind] = len(rows), self.medium.rows.of_sources(adjoint.joined(rows))
         return *self.medium.rows.of_receivers(adjoint.joined(self.rows)), taps
@@ -483,11 +432,11 @@ class State(adjoint.LinearisedState):
         more |= scattered
         plan = self._arranged([], (more, launches))
         phases = list(plan.phases)
-        for n, (name, table) in enumerate((("force", self.of_forces), ("moment", self.of_moments))):
+        for n, (name, table) in enumerate(self.of_sources.items()):
             if table:
                 series = np.zeros((d.steps, len(table)))
                 rows = adjoint.joined([dependence.rows for dependence in table])
-                arrays, inject = transposed.placed(d, *adjoint.injected(name, rows, series, d.precision))
+                arrays, inject = transposed.placed(d, *injection(name, table_of(*rows), series, d.precision))
                 plan = replace(plan, arrays=plan.arrays | arrays)
                 both = (inject, *phases[n].launches) if n == 0 else (*phases[n].launches, inject)
                 phases[n] = replace(phases[n], launches=both)
@@ -511,7 +460,7 @@ class State(adjoint.LinearisedState):
             Sums are those of `parameter_sums`.
         """
         rho, *moduli = self._by_cells(sums, machine, scale, by_parameters)
-        more = dependences.by_moduli(self.dependences, ratios, self.cells)
+        more = point_rows.by_moduli(self.dependences, ratios, self.cells)
         moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
         count, given = len(self.cells), self.problem.parts(self.given)
         by_cells = (*sensitivity.of_matter(self.d, (rho, *moduli[: count - 1])), *moduli[count - 1 :])
@@ -548,7 +497,7 @@ class State(adjoint.LinearisedState):
         refuse_all(
             [
                 Problem("source", f"{s.name}: {words}", "move it into the solid")
-                for s in self.moments
+                for s in self.problem.of_kind("moment")
                 if self._without_modulus(*GridSpace(self.d).point_rows([s])[:2])
             ]
         )
@@ -564,7 +513,7 @@ class State(adjoint.LinearisedState):
     @property
     def dependences(self):
         """Of receivers, forces and moments."""
-        return [*self.of_receivers, *self.of_forces, *self.of_moments]
+        return [*self.of_receivers, *self.of_sources["force"], *self.of_sources["moment"]]
 
     def perturbation(self, changes):
         """Return the coefficients of ``scatter``, and by how much each ratio changes.
@@ -583,5 +532,5 @@ class State(adjoint.LinearisedState):
         of_q = of_q if any(increments.by_q(self.d)) else ()
         coefficients = self.medium.perturbation(*changes, *of_q)
         shape = (len(coefficients), *self.d.shape)
-        ratios = dependences.changes(self.dependences, changes[1:], self.cells)
+        ratios = point_rows.changes_of_ratios(self.dependences, changes[1:], self.cells)
         return np.broadcast_to(coefficients, shape), ratios

@@ -17,9 +17,9 @@ from itertools import product
 
 import numpy as np
 
-from craton.core.operator import Operator, Struct
+from craton.core.operator import Operator, Struct, initialiser
 from craton.core.plan import Launch
-from craton.methods.finite_difference.equations import boundaries, contact, half_steps, laminate
+from craton.methods.finite_difference.equations import boundaries
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations.scheme import MOTION, STRESS, VELOCITY
 from craton.methods.waves import tables
@@ -40,8 +40,6 @@ SUM = Struct(
     ),
 )
 FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
-HELD = "Backus averages of cut cells need one sum for each field"
-CLOSED = "the closure of a sea floor needs one sum for each field"
 NONE = -1  # no point of an axis
 SUM_FORCES = Operator(
     "sum_forces",
@@ -71,18 +69,6 @@ def inner(d):
     return tuple(box)
 
 
-def backward_arrays(d):
-    """Arrays of the field that is taken back: the block ``back`` and its parts."""
-    out = {}
-    for name, array in half_steps.wavefield(d).items():
-        kind = {"kind": "forward field"}
-        if name == "state":
-            out["back"] = replace(array, **kind)
-        else:
-            out[BACKWARD(name)] = replace(array, part_of="back", **kind)
-    return out
-
-
 def backward_names(d, op):
     """Names in a plan of the arrays of an operator on both fields."""
     known = dict(zip((*FORWARD, *TENSION), (*VELOCITY, *STRESS)))
@@ -103,13 +89,6 @@ def names(d):
     lambda, in which layers remember.
     """
     return ("rho", "lambda") if d.acoustic else ("rho", "mu", "lambda")
-
-
-def refusal(d):
-    """Return why sums have to be those of fields, or ""."""
-    if laminate.boxes(d):
-        return HELD
-    return CLOSED if d.partly_fluid and contact.contact(d)[0] else ""
 
 
 # --- operators --------------------------------------------------------------------------------
@@ -163,8 +142,7 @@ def at_surface(op, closure, stencil):
     closed = fd.at_surface(op, closure, stencil, below=True)
     rows = dict(closed.defines)["ROWS"]
     norms = (np.append(norm, np.ones(rows - len(norm))) for norm in (closure.hp, closure.hm))
-    tables = ("{" + ",".join(f"real({float(v)!r})" for v in norm) + "}" for norm in norms)
-    return closed.specialised(closed.name, **dict(zip(("NORM_WHOLE", "NORM_HALF"), tables)))
+    return closed.specialised(closed.name, **dict(zip(("NORM_WHOLE", "NORM_HALF"), map(initialiser, norms))))
 
 
 # --- launches ---------------------------------------------------------------------------------

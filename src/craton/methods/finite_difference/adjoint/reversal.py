@@ -30,7 +30,6 @@ from craton.methods.finite_difference.adjoint.parameter_sums import (
     BOUNDS,
     FORWARD,
     TENSION,
-    backward_arrays,
     backward_names,
     inner,
 )
@@ -131,51 +130,6 @@ class Margin:
     def row_bytes(self):
         """Bytes of a step."""
         return self.row[0] * (4 if self.grouped else self.bits // 8)
-
-
-def refusal(d):
-    """Return why steps cannot be taken back, or "".
-
-    Parameters
-    ----------
-    d : Discretisation
-    """
-    box = inner(d)
-    least = 2 * d.reach + (d.closure.cols if d.free else 0)
-    layered = {axis for axis, _ in d.faces("cpml") + d.faces("sponge")}
-    if any(box[5 - 2 * axis] - box[4 - 2 * axis] < least for axis in layered):
-        return f"fewer than {least} points along an axis are outside absorbing layers"
-    if d.relaxing:
-        return "attenuation cannot be taken back"
-    if d.anisotropic or d.ground is not None:
-        return "anisotropic media and topography have no step back yet"
-    if d.floor is not None:
-        low, high = d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows
-        if low < box[1] and high > box[0] and not (box[0] <= low and high <= box[1]):
-            return "the closure of a sea floor reaches into an absorbing layer"
-    return ""
-
-
-def margin_of(d, bits):
-    """Return what is kept, a `Margin`, of the fields of a `Discretisation`.
-
-    Parameters
-    ----------
-    d : Discretisation
-    bits : int
-        16, or the bits of the run's precision.
-    """
-    faces, parts = d.faces("cpml") + d.faces("sponge"), []
-    for fields in (d.velocity, d.stress):
-        of_faces = [[plane for f in fields for plane in beside(d, f, *face)] for face in faces]
-        parts.append([planes for planes in of_faces if planes])
-    if bits != 16:
-        source = [[offsets.ravel() for planes in part for _, offsets in planes] for part in parts]
-        return joined_margin(source, bits)
-    blocks = [[b for planes in part for b in shared_scale(d, planes)] for part in parts]
-    nbytes = {g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS}
-    group = min(nbytes, key=nbytes.get)
-    return joined_margin([[grouped(b, group) for b in part] for part in blocks], bits, group)
 
 
 def joined_margin(parts, bits, group=1):
@@ -409,6 +363,18 @@ def closures_back(d, part, every, light):
     return arrays, before, [*signed[0], *back, *signed[1]]
 
 
+def backward_arrays(d):
+    """Arrays of the field that is taken back: the block ``back`` and its parts."""
+    out = {}
+    for name, array in half_steps.wavefield(d).items():
+        kind = {"kind": "forward field"}
+        if name == "state":
+            out["back"] = replace(array, **kind)
+        else:
+            out[BACKWARD(name)] = replace(array, part_of="back", **kind)
+    return out
+
+
 def count_of_sums(d, by_parameters=False):
     """Return the number of sums of gradients; those of normal stresses have a place where there are none."""
     if by_parameters:
@@ -545,50 +511,105 @@ def plan(d, columns, residuals, taps, sources, margin, slots, every=1, light=Fal
     )
 
 
-def unsummed(d, by_parameters=False):
-    """Return (number of a sum, box) of the points that have none of it: those that rigid faces hold,
-    and those of layers, which remember in its memory.
-    """
-    if by_parameters:
-        return parameter_sums.unsummed(d, REMEMBERED)
-    _, launches = boundaries.rigid(d)
-    held = [(d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]]
-    layers = [boundaries.layer(d, *face) for face in d.faces("cpml")]
-    return held + [(n, box) for n in REMEMBERED for box in layers]
-
-
-def traffic(d, kind, every, by_parameters=False):
-    """Return the least traffic of misfit and gradient over that of a plain forward run, layers left
-    out; see `Linearised.traffic`.
-    """
-    steps = fd.velocity(d.stencil), fd.stress(d.stencil, d.relaxing)
-    plain = sum(op.reals_per_point for op in steps)
-    fields = len(d.fields)
-    if kind.startswith("boundaries"):
-        correlated = 2 * len(increments.sums_of(d))
-        if by_parameters:
-            correlated = sum(parameter_sums.operator(d.stencil, part).reals_per_point for part in increments.PARTS)
-        # both fields read the same material
-        return 1 + (2 * plain - material_reads(d) + correlated / every) / plain
-    keeping = plain + (2 + 3) * fields / every  # copies before a step, increments behind it
-    # sums of memory variables advance at every step
-    transposed = plain + 3 * d.memory_variables + 4 * fields / every
-    return (keeping * (2 if kind == "checkpoints" else 1) + transposed) / plain
-
-
-def least_bytes(d):
-    """Return the bytes of both wavefields, the sums and the medium in steps taken back."""
-    count = 2 * len(d.fields) + count_of_sums(d) + material_reads(d)
-    return count * d.layout.field * np.dtype(d.precision).itemsize
-
-
 def material_reads(d):
     """Return the parameters of the medium that a step reads: of points, each in one half step."""
     return len([name for name in material.NAMES if name != "rmu" or not d.acoustic])
 
 
-def inside(d):
-    """Return True at the points of the inner box, (nz, ny, nx)."""
-    mask, (k0, k1, j0, j1, i0, i1) = np.zeros(d.shape, bool), inner(d)
-    mask[k0:k1, j0:j1, i0:i1] = True
-    return mask
+# --- what an inversion asks of steps taken back -------------------------------------------------------------------------------
+
+
+class Reversible:
+    """Steps of a discretisation `d` that can be taken back, or why they cannot."""
+
+    def irreversible(self):
+        """Return why the steps cannot be taken back, or ""."""
+        d, box = self.d, inner(self.d)
+        least = 2 * d.reach + (d.closure.cols if d.free else 0)
+        layered = {axis for axis, _ in d.faces("cpml") + d.faces("sponge")}
+        if any(box[5 - 2 * axis] - box[4 - 2 * axis] < least for axis in layered):
+            return f"fewer than {least} points along an axis are outside absorbing layers"
+        if d.relaxing:
+            return "attenuation cannot be taken back"
+        if d.anisotropic or d.ground is not None:
+            return "anisotropic media and topography have no step back yet"
+        if d.floor is not None:
+            low, high = d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows
+            if low < box[1] and high > box[0] and not (box[0] <= low and high <= box[1]):
+                return "the closure of a sea floor reaches into an absorbing layer"
+        return ""
+
+    def margin(self, bits):
+        """Return the `Margin` that is kept of the field beside absorbing layers, in 16 bits or in those of the run's precision."""
+        d, parts = self.d, []
+        faces = d.faces("cpml") + d.faces("sponge")
+        for fields in (d.velocity, d.stress):
+            of_faces = [[plane for f in fields for plane in beside(d, f, *face)] for face in faces]
+            parts.append([planes for planes in of_faces if planes])
+        if bits != 16:
+            source = [[offsets.ravel() for planes in part for _, offsets in planes] for part in parts]
+            return joined_margin(source, bits)
+        blocks = [[b for planes in part for b in shared_scale(d, planes)] for part in parts]
+        nbytes = {g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS}
+        group = min(nbytes, key=nbytes.get)
+        return joined_margin([[grouped(b, group) for b in part] for part in blocks], bits, group)
+
+    def outside_layers(self):
+        """Return True at the points of the inner box, (nz, ny, nx), by whose medium gradients are."""
+        mask, (k0, k1, j0, j1, i0, i1) = np.zeros(self.d.shape, bool), inner(self.d)
+        mask[k0:k1, j0:j1, i0:i1] = True
+        return mask
+
+    def sums(self, by_parameters):
+        """Return the number of the sums of a gradient: for each parameter or for each field."""
+        names = parameter_sums.names if by_parameters else increments.sums_of
+        return len(names(self.d))
+
+    def sums_need_fields(self):
+        """Return why sums of steps taken back cannot be those of parameters, or ""."""
+        if laminate.boxes(self.d):
+            return "Backus averages of cut cells need one sum for each field"
+        closed = self.d.partly_fluid and contact.contact(self.d)[0]
+        return "the closure of a sea floor needs one sum for each field" if closed else ""
+
+    def unsummed(self, by_parameters):
+        """Return (number of a sum, box) of the points that have none of it: those that rigid faces hold, and those of layers,
+        which remember in its memory.
+        """
+        d = self.d
+        if by_parameters:
+            return parameter_sums.unsummed(d, REMEMBERED)
+        _, launches = boundaries.rigid(d)
+        held = [(d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]]
+        layers = [boundaries.layer(d, *face) for face in d.faces("cpml")]
+        return held + [(n, box) for n in REMEMBERED for box in layers]
+
+    def traffic(self, kind, every, by_parameters=False):
+        """Return the least traffic of misfit and gradient over that of a plain forward run, layers left out.
+
+        Parameters
+        ----------
+        kind : str
+            What is stored: ``"increments"``, ``"checkpoints"``, ``"boundaries"`` or so.
+        every : int
+        by_parameters : bool
+            Sums of steps taken back are one for each parameter.
+        """
+        d, fields = self.d, len(self.d.fields)
+        plain = fd.velocity(d.stencil).reals_per_point + fd.stress(d.stencil, d.relaxing).reals_per_point
+        if kind.startswith("boundaries"):
+            correlated = 2 * len(increments.sums_of(d))
+            if by_parameters:
+                correlated = sum(parameter_sums.operator(d.stencil, part).reals_per_point for part in increments.PARTS)
+            # both fields read the same material
+            return 1 + (2 * plain - material_reads(d) + correlated / every) / plain
+        keeping = plain + (2 + 3) * fields / every  # copies before a step, increments behind it
+        # sums of memory variables advance at every step
+        transposed = plain + 3 * d.memory_variables + 4 * fields / every
+        return (keeping * (2 if kind == "checkpoints" else 1) + transposed) / plain
+
+    def least_bytes(self):
+        """Return the bytes of both wavefields, the sums and the medium in steps taken back."""
+        d = self.d
+        count = 2 * len(d.fields) + count_of_sums(d) + material_reads(d)
+        return count * d.layout.field * np.dtype(d.precision).itemsize

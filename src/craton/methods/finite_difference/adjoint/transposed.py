@@ -30,7 +30,7 @@ from craton.methods.finite_difference.equations import (
     operators,
     relaxing,
 )
-from craton.methods.waves import adjoint, tables
+from craton.methods.waves import tables
 
 
 def plan(d, columns, residuals, taps, slots, every=1):
@@ -56,7 +56,8 @@ def plan(d, columns, residuals, taps, slots, every=1):
     StepPlan
     """
     arrays, pieces = faces(d)
-    pieces["stress"] = [*pieces.get("stress", ()), *increments.stressed_cut_cells(d)]
+    if laminate.boxes(d):  # what their laminates add to stresses, but for absorbing layers
+        pieces["stress"] = [*pieces.get("stress", ()), *laminate.unlayered(d)]
     arrays |= half_steps.wavefield(d) | material.arrays(d) | increments.store(d, slots)
     arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | increments.memory(d)
     tables_of = {f"residual_{into}": (into, table) for into, table in residuals.items()}
@@ -118,7 +119,7 @@ def injected(d, columns, tables_of):
     series = np.zeros((d.steps, columns))
     for name, (into, table) in tables_of.items():
         if len(table[0]):
-            more, launch = placed(d, *adjoint.injected(name, table, series, d.precision, into))
+            more, launch = placed(d, *tables.injection(name, tables.table_of(*table), series, d.precision, into))
             arrays["residual_series"] = more.pop(f"{name}_series")
             arrays |= more
             launches[name] = renamed(launch, {f"{name}_series": "residual_series"})
@@ -139,10 +140,11 @@ def renamed(launch, names):
 def tapped(d, taps):
     """Return arrays and launches by name that sample the adjoint fields; see `plan`."""
     arrays, launches = {}, {}
-    for name, (count, table) in taps.items():
+    for name, (count, (index, weight, column)) in taps.items():
         if count:
-            source = "memory" if d.relaxing and name == "moment" else "state"
-            more, launches[name] = adjoint.sampled(name, table, (d.steps, count), d.precision, source)
+            block = "memory" if d.relaxing and name == "moment" else "state"
+            rows = np.searchsorted(column, np.arange(count + 1)), index, weight
+            more, launches[name] = tables.sampled(name, f"{name}_tap", rows, d.steps, d.precision, block)
             arrays |= more
     return arrays, launches
 
@@ -228,19 +230,16 @@ def scratch_names(d, axis):
     return tuple(f"q_{n}" if name else "" for n, name in enumerate(d.names(*velocity)))
 
 
-def tractions(d, axis):
-    """Names of the stresses on planes across an axis: (saa, sab, sca)."""
-    _, (saa, *_) = boundaries.cyclic(d, axis)
-    return d.names(saa, *operators.CYCLIC_SHEAR[axis])
-
-
 def remembered(d, step, axis, side):
     """Return the launch that remembers adjoint stresses for the step of velocities, or velocities
     for that of stresses, in a layer.
     """
     face, of = f"{'xyz'[axis]}{side}", "stress" if step == "velocity" else "velocity"
-    fields = tractions(d, axis) if of == "stress" else d.names(*boundaries.cyclic(d, axis)[0])
-    names = (*scratch_names(d, axis), f"psi_{of}_{face}", *fields, f"cpml_{face}")
+    velocity, (across, *_) = boundaries.cyclic(d, axis)
+    fields = (
+        (across, *operators.CYCLIC_SHEAR[axis]) if of == "stress" else velocity
+    )  # stresses on planes across the axis
+    names = (*scratch_names(d, axis), f"psi_{of}_{face}", *d.names(*fields), f"cpml_{face}")
     op = operators.remember(d.stencil, axis, of)
     thickness = d.boundaries.cpml.thickness
     slab, *_ = boundaries.slab_depths(d, axis, side, thickness)

@@ -4,7 +4,6 @@ import numpy as np
 
 from craton.core.operator import initialiser
 from craton.core.plan import Array
-from craton.methods.waves import q_parameters
 from craton.model.media import attenuation, earth, rheology
 from craton.model.media.earth import cell_averages, cell_losses
 
@@ -234,7 +233,7 @@ def stiffer(relaxation):
     """Return the function of 1/Q that is the unrelaxed modulus over that of the given speeds: cubic between a few
     losses, where value and slope are exact (to 1e-12 between them); of complex 1/Q, too (`waves.adjoint.Derivative`).
     """
-    nodes = relaxation.largest / NODES * np.arange(int(NODES * q_parameters.BEYOND) + 1)
+    nodes = relaxation.largest / NODES * np.arange(int(NODES * attenuation.BEYOND_FITTED) + 1)
     value, slope = relaxation.unrelaxed(nodes), relaxation.unrelaxed_slope(nodes) * nodes[1]
     rise, left, right = np.diff(value), slope[:-1], slope[1:]
     cubic = np.stack([value[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])

@@ -11,9 +11,8 @@ import numpy as np
 from craton.errors import refuse, refuse_all
 from craton.methods.protocol import Reuse
 from craton.methods.spectral_element.adjoint import linearised_steps, nodal, pair_operators, pair_parts
-from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule
-from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
-from craton.methods.spectral_element.adjoint.linearised_steps import DERIVATIVES, Steps, arrays_of
+from craton.methods.spectral_element.adjoint.linearised_steps import DERIVATIVES, RankElements, Steps, arrays_of
+from craton.methods.spectral_element.adjoint.nodal import C44, ConstantsRule
 from craton.methods.spectral_element.adjoint.pair_parts import field_of
 from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.equations.step import elements_of
@@ -21,15 +20,7 @@ from craton.methods.spectral_element.equations.time_step import stable_step
 from craton.methods.spectral_element.sites import at_sites, sites
 from craton.methods.spectral_element.sources import moment_rows
 from craton.methods.spectral_element.space import ElementSpace
-from craton.methods.waves.adjoint import (
-    BEYOND_GRADIENTS,
-    HALF_STEPS,
-    LinearisedScenario,
-    LinearisedState,
-    refuse_without_receivers,
-    refused,
-    unit_rows,
-)
+from craton.methods.waves import adjoint
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.sources import histories
@@ -58,11 +49,11 @@ def refused_on_mesh(d, sources, channels, rows):
         words = "pressure in an anisotropic medium"
         wrong.append(("receivers", words, "record velocity or strain rate"))
     for source in sources:
-        if kind := BEYOND_GRADIENTS.get(type(source)):
+        if kind := adjoint.BEYOND_GRADIENTS.get(type(source)):
             wrong.append(("source", f"{source.name}: {kind}", "use point sources"))
     for quantity in sorted(quantity for quantity, field in recorded if field == "potential_rate"):
         wrong.append(("receivers", f"{quantity} in a fluid", "record its pressure"))
-    return refused(wrong, HERE)
+    return adjoint.refused(wrong, HERE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +75,7 @@ class Column:
     site: Any = None
 
 
-class Linearised(LinearisedScenario, linearised_steps.Discretised):
+class Linearised(adjoint.LinearisedScenario, linearised_steps.Discretised):
     """A scenario of one run, discretised once, with a medium of the nodes that may change.
 
     Mesh, time step, and sources' series stay those of the scenario.
@@ -104,12 +95,12 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
     """
 
     def __init__(self, scenario, machine, prepared=None):
-        refuse_all(refused([("injection", "injections", "leave it out")] if scenario.injection else [], HERE))
+        refuse_all(adjoint.refused([("injection", "injections", "leave it out")] if scenario.injection else [], HERE))
         self.machine, reuse = machine, Reuse()
         fast = scenario.run.model_copy(update={"assembly": "fast"})
         setup = set_up(MeshDomain(scenario.model_copy(update={"run": fast}), prepared, None, machine, reuse))
         d, self.sources, receivers = setup.space.d, setup.sources, setup.receivers
-        refuse_without_receivers(setup.channels)
+        adjoint.refuse_without_receivers(setup.channels)
         self.scenario = scenario
         self.plan = replace(assemble(setup, reuse), arrays={}, phases=())
         self.channels = self.plan.channels
@@ -164,16 +155,12 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
     @cached_property
     def series(self):
         """Forces and moment rates as the leapfrog has them, (steps, sources) by half step."""
+        steps = np.arange(self.d.steps)
         return {
-            HALF_STEPS[kind]: leapfrog.for_leapfrog(np.stack(rates, axis=1), self.d.dt, place)
-            for kind, place in (("force", 0.0), ("moment", 0.5))
-            if (rates := [s.wavelet(self._times(s)) for s in self.of_kind(kind)])
+            adjoint.HALF_STEPS[kind]: leapfrog.for_leapfrog(np.stack(rates, axis=1), self.d.dt, place)
+            for kind, place in adjoint.PLACES.items()
+            if (rates := [s.wavelet(self.d.start + (steps + place) * self.d.dt) for s in self.of_kind(kind)])
         }
-
-    def _times(self, source):
-        """Return the times of a source's series, s."""
-        half = 0.5 if source.force is None else 0.0
-        return self.d.start + (np.arange(self.d.steps) + half) * self.d.dt
 
     places = "nodes"
     waves = "elastic"
@@ -213,10 +200,6 @@ class Linearised(LinearisedScenario, linearised_steps.Discretised):
             words = f"gradients in {precision} on a GPU need a degree of at most {highest}"
             remedy = 'set run.degree, run.precision = "float32" or run.device = "cpu"'
             refuse("run.degree", f"{degree}: {words}", remedy)
-
-    def residual_series(self, derivative, orders):
-        """See `linearised_steps.residual_series`."""
-        return linearised_steps.residual_series(derivative, orders, self.d.dt)
 
     @property
     def rows_of_sums(self):
@@ -344,7 +327,7 @@ def _columns_in_fluid(d, number, source):
     return out
 
 
-class State(Steps, LinearisedState):
+class State(Steps, adjoint.LinearisedState):
     """Plans and chain rule of a `Linearised` scenario with one medium.
 
     Parameters
@@ -386,6 +369,19 @@ class State(Steps, LinearisedState):
     def orders(self):
         """How often the field that a channel records is differentiated by time: (channels,)."""
         return np.array([DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int)
+
+    def residual_series(self, derivative):
+        """Return what channels inject into the transposed field, (steps + 1, channels), last step first.
+
+        Parameters
+        ----------
+        derivative : (steps, channels) array
+            Of the misfit by the samples.
+        """
+        later, dt = np.concatenate([derivative, np.zeros((2, derivative.shape[1]))]), self.d.dt
+        now, next_one, second = later[:-2], later[1:-1], later[2:]
+        by_order = [now / dt, (now - next_one) / dt**2, -(now - 2 * next_one + second) / dt**3]
+        return np.concatenate([np.choose(self.orders, by_order)[::-1], np.zeros((1, derivative.shape[1]))])
 
     @cached_property
     def arrays(self):
@@ -446,9 +442,9 @@ class State(Steps, LinearisedState):
         spacing = float(np.cbrt(self.d.statistics.smallest))
         return [
             row
-            for kind in HALF_STEPS
+            for kind in adjoint.HALF_STEPS
             for source in self.problem.of_kind(kind)
-            for row in unit_rows(ElementSpace(self._of_places(source)), source, kind, spacing, self._holds)
+            for row in adjoint.unit_rows(ElementSpace(self._of_places(source)), source, kind, spacing, self._holds)
         ]
 
     def _holds(self, xyz):

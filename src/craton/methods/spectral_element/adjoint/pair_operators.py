@@ -43,6 +43,12 @@ POINTS = {
     "scatter_points": (("pair_force",), ("inverse_mass", "change"), (11, 5), (3, 3)),
     "scatter_faces": (("pair_force",), ("pair_rate", "inverse_mass", "points", "change"), (17, 7), (20, 20)),
 }
+COUPLING = {  # of pair_coupling.h: written, read
+    "pair_to_fluid": ("fluid_pair_force", "pair"),
+    "pair_to_solid": ("pair_force", "fluid_pair_force", "fluid_inverse_mass"),
+    "transposed_to_solid": ("pair_force", "fluid_pair"),
+    "transposed_to_fluid": ("fluid_pair_force", "pair_force", "inverse_mass"),
+}
 
 
 def correlated(kind, fluid=False, precision="float32"):
@@ -238,13 +244,7 @@ def damped_pair(components=3, both=False):
 
 def coupling(function, layered=False):
     """Return an operator of pair_coupling.h, or what a layer adds to it (`operators.in_layer`)."""
-    solid, fluid = "pair", "fluid_pair"
-    writes, *reads = {
-        "pair_to_fluid": (f"{fluid}_force", solid),
-        "pair_to_solid": (f"{solid}_force", f"{fluid}_force", "fluid_inverse_mass"),
-        "transposed_to_solid": (f"{solid}_force", fluid),
-        "transposed_to_fluid": (f"{fluid}_force", f"{solid}_force", "inverse_mass"),
-    }[function]
+    writes, *reads = COUPLING[function]
     op = pointwise(
         function,
         "pair_coupling.h",
@@ -256,9 +256,6 @@ def coupling(function, layered=False):
         **operators.point_list(),
     )
     return operators.in_layer(op) if layered else op
-
-
-COUPLING = ("pair_to_fluid", "pair_to_solid", "transposed_to_solid", "transposed_to_fluid")
 
 
 def rigid(components=3):

@@ -12,7 +12,7 @@ from craton.methods.spectral_element.equations import step
 from craton.methods.spectral_element.equations.state import PairState
 from craton.methods.spectral_element.mesh import families
 from craton.methods.waves import tables
-from craton.methods.waves.adjoint import injected, joined, sampled
+from craton.methods.waves.adjoint import joined
 from craton.methods.waves.exchange import Sharing
 
 # the field of a pair in which a field of a single run lies
@@ -267,19 +267,19 @@ class Parts:
             Of each column.
         series : (steps, columns) array
         """
-        return self._on_rows(rows, lambda table: injected(name, table, series, self.d.precision, "forces"))
+        if not rows:
+            return ()
+        arrays, launch = tables.injection(name, tables.table_of(*joined(rows)), series, self.d.precision, "forces")
+        self.arrays |= arrays
+        return (launch,)
 
     def sampled(self, name, rows, slots):
         """Return the launch that samples rows of "state" at every step into an array (slots,
         columns), () without any.
         """
-        return self._on_rows(rows, lambda table: sampled(name, table, (slots, len(rows)), self.d.precision))
-
-    def _on_rows(self, rows, make):
-        """Return the launch of a table of rows, () without any."""
         if not rows:
             return ()
-        arrays, launch = make(joined(rows))
+        arrays, launch = tables.sampled(name, f"{name}_tap", tables.stacked_rows(rows), slots, self.d.precision)
         self.arrays |= arrays
         return (launch,)
 

@@ -157,7 +157,7 @@ def limits_of(spec):
 
 def units(_, before):
     """The units that a text may carry."""
-    from craton.units import _SPELLING, DIMENSIONS
+    from craton.io.units import _SPELLING, DIMENSIONS
 
     rows = [
         (name, unit or "none", " ".join(f"`{_SPELLING.get(u, u)}`" for u in known))

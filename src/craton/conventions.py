@@ -19,8 +19,6 @@ PARAMETER_SETS = (
     ("vp", "vs", "inverse_qp", "inverse_qs", "rho"),
 )
 OF_Q = ("qp", "qs", "inverse_qp", "inverse_qs")  # parameters of attenuation
-# How a gradient compares computed and observed traces.
-GRADIENT_MISFITS = ("l2", "correlation", "travel_time", "envelope", "phase", "transport")
 # What a gradient keeps of the forward run.
 GRADIENT_STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
 GRADIENT_SUMS = ("auto", "fields", "parameters")

@@ -15,8 +15,8 @@ from jsonschema.exceptions import best_match
 from craton import io
 from craton.cli.scenarios import schema_of
 from craton.inverse.survey import opened
+from craton.io.units import DIMENSIONS, LARGEST, si
 from craton.scenario import SCENARIOS
-from craton.units import DIMENSIONS, LARGEST, si
 
 HOLDS = {"source": "source", "stations": "station", "wavelet": "wavelet", "mesh": "mesh"}
 HOLDS |= {"topography": "raster", "model": "gridded model", "radial": "radial model"}

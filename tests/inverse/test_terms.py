@@ -11,7 +11,7 @@ import craton
 import craton.gravity
 from craton.errors import ComputationError, ScenarioError
 from craton.inverse import CrossGradient, GravityProblem, Tikhonov, window
-from craton.inverse.misfit import MISFITS, wasserstein
+from craton.misfits import MISFITS, wasserstein
 from craton.model.media import cells
 from craton.model.prisms.from_model import of_model
 

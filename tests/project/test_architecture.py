@@ -22,7 +22,7 @@ from craton.backends import BACKENDS, base
 from craton.backends.cuda import CUDA
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {"errors", "conventions", "versions", "citations", "text", "units", "lock", "integrity", "memory", "host"}
+BASE = {"errors", "conventions", "versions", "citations", "text", "misfits", "lock", "integrity", "memory", "host"}
 INPUT = BASE | {"tables", "io"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
@@ -35,9 +35,9 @@ COMMANDS = PUBLIC | {"report", "shots", "inverse", "greens", "gravity", "benchma
 ALLOWED = {
     **dict.fromkeys(("errors", "versions", "text", "lock", "memory"), set()),
     **dict.fromkeys(("conventions", "integrity"), {"errors"}),
+    "misfits": {"errors", "text"},
     "citations": {"text", "versions"},
     "host": {"errors", "lock"},
-    "units": {"errors", "text"},
     "io": BASE,
     "tables": BASE | {"io"},
     "model": BASE | {"io"},

@@ -12,10 +12,10 @@ from paths import ROOT
 
 from craton import Scenario, load
 from craton.errors import ScenarioError
+from craton.io.units import DIMENSIONS, UnitError, si
 from craton.scenario import Gaussian, Position, dumps, format_problems, loads, reads, with_overrides
 from craton.tables.document import line_map
 from craton.text import nearest
-from craton.units import DIMENSIONS, UnitError, si
 
 GOOD = """\
 title = "good"

@@ -10,10 +10,10 @@ from craton.comm.placement import planner
 from craton.errors import refuse, refuse_all
 from craton.inverse import data, model_file
 from craton.inverse import parameters as sets
-from craton.inverse.misfit import compared, misfit_of, refuse_infinite
 from craton.inverse.options import Options, refuse_large, rows_of
 from craton.inverse.terms import Term
 from craton.methods import METHODS
+from craton.misfits import compared, misfit_of, refuse_infinite
 
 
 class Problem(Term):

@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.io import text_table
 from craton.io.contents import FileError, RadialTable, floats, surface_radius
-from craton.units import UnitError, si
+from craton.io.units import UnitError, si
 
 TAUP = (".nd", ".tvel")
 BOUNDARIES = ("mantle", "moho", "outer-core", "cmb", "inner-core", "icocb")

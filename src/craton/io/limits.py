@@ -5,8 +5,8 @@ anything is made of it.
 import numpy as np
 
 from craton.io.contents import FileError, FileSources
+from craton.io.units import DIMENSIONS, LARGEST, SMALLEST
 from craton.text import control, printable
-from craton.units import DIMENSIONS, LARGEST, SMALLEST
 
 MOST_POINTS = 1_000_000  # sources of a file, column by column
 MOST_ROWS = 100_000  # and of one whose rows or blocks are read one by one

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from craton.io.contents import FileError, close_quietly, errors_of_libraries, warnings_of_libraries
 from craton.io.libraries import library, written
 from craton.io.regular import check, refuse_swollen
-from craton.units import UnitError, si
+from craton.io.units import UnitError, si
 
 SUFFIXES = (".nc", ".nc4", ".grd", ".cdf", ".zarr")
 MAGIC = (b"CDF", b"\x89HDF")
@@ -62,7 +62,7 @@ def factor(variable, dimension, name) -> float:
     """Return the factor from the unit in a variable's attributes to SI; no unit is SI.
 
     A column of pandas will do, whose table may hold units by name in its attributes; whatever has no attributes has no unit.
-    `dimension` is one of `craton.units.DIMENSIONS`, `name` for messages. Raises FileError for a unit that is unknown or of
+    `dimension` is one of `craton.io.units.DIMENSIONS`, `name` for messages. Raises FileError for a unit that is unknown or of
     another dimension.
     """
     unit = stated_unit(variable)

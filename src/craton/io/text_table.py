@@ -14,7 +14,7 @@ import numpy as np
 
 from craton.io.contents import FileError, MissingLibrary, floats
 from craton.io.libraries import library
-from craton.units import UnitError, si
+from craton.io.units import UnitError, si
 
 SEPARATORS = ",;\t"
 BLOCK = 20_000  # rows that are read at a time

@@ -6,12 +6,12 @@ import numpy as np
 
 from craton.conventions import components, moment_to_magnitude, recorded_as
 from craton.errors import Problem
+from craton.io.units import SMALLEST
 from craton.model.ground import terrain
 from craton.survey import event, places, receivers, source_files, sources, wavelets
 from craton.survey.places import FAR_AWAY, misplaced, outside
 from craton.survey.sources import PointSource
 from craton.text import first_of, number, rounded_up
-from craton.units import SMALLEST
 
 NEAR = 1e-6  # of the elevation, and m: on the surface
 SILENT = 1e-6  # of the largest component of a moment

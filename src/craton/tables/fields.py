@@ -24,8 +24,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from craton.io.units import DIMENSIONS, LARGEST, SMALLEST, UnitError, si
 from craton.text import listed, nearest, number, shown
-from craton.units import DIMENSIONS, LARGEST, SMALLEST, UnitError, si
 
 
 class Table(BaseModel):
@@ -148,7 +148,7 @@ def quantity(dimension, **limits):
     Parameters
     ----------
     dimension : str
-        One of `craton.units.DIMENSIONS`.
+        One of `craton.io.units.DIMENSIONS`.
     limits : float by name
         ``above``, ``least``, ``below``, ``most``, in SI units.
     """

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationError, create_model, mode
 from craton import io
 from craton.io import gridded
 from craton.io.contents import FileError
+from craton.io.units import UnitError, si
 from craton.tables.fields import (
     Distance,
     FilePath,
@@ -30,7 +31,6 @@ from craton.tables.fields import (
 )
 from craton.tables.ground import EarthFile, Grounded
 from craton.text import listed, number
-from craton.units import UnitError, si
 
 Speed = quantity("velocity", above=0)
 ShearSpeed = quantity("velocity", least=0)

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, WithJsonSchema, model_validator
 
-from craton.conventions import DEVICES, GRADIENT_MISFITS, GRADIENT_STORAGES, GRADIENT_SUMS, PARAMETER_SETS, QUANTITIES
+from craton.conventions import DEVICES, GRADIENT_STORAGES, GRADIENT_SUMS, PARAMETER_SETS, QUANTITIES
 from craton.errors import ScenarioError
+from craton.misfits import MISFITS
 from craton.tables.consistency import problems
 from craton.tables.fields import (
     Distance,
@@ -195,7 +196,7 @@ class Gradient(Table):
     """
 
     observed: FilePath = key('"observed/result.zarr"')
-    misfit: choice(*GRADIENT_MISFITS) = "l2"
+    misfit: choice(*MISFITS) = "l2"
     parameters: many(choice(*dict.fromkeys(name for names in PARAMETER_SETS for name in names))) = ("vp", "vs", "rho")
     every: whole(least=1) = 1
     storage: choice(*GRADIENT_STORAGES) = "auto"

@@ -66,7 +66,7 @@ def from_array(array, name=None, dimension="length"):
     """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a unit that its
     attributes name.
 
-    `name`: for messages; `dimension`: of the values, as of `craton.units.DIMENSIONS`. Raises ValueError: dimensions
+    `name`: for messages; `dimension`: of the values, as of `craton.io.units.DIMENSIONS`. Raises ValueError: dimensions
     that are not these two, coordinates in degrees or not monotonous, infinite elevations.
     """
     name = name or str(array.name or "surface")
@@ -138,7 +138,7 @@ def read(path, variable=None, frame=None, system=None, dimension="length"):
     `path` path-like; `variable`: of the file; needed where it holds more than one over x and y; `frame`: of the box,
     where that has a place on Earth: files on longitude and latitude or with a reference system of their own are mapped
     to it, at about two nodes for each of their steps; `system`: reference system of the file's coordinates, where it
-    does not state it itself; `dimension`: of its values, as of `craton.units.DIMENSIONS`. Raises ValueError: with what
+    does not state it itself; `dimension`: of its values, as of `craton.io.units.DIMENSIONS`. Raises ValueError: with what
     is wrong and the names that are there.
     """
     name = Path(path).name

@@ -3,7 +3,7 @@
 import numpy as np
 
 from craton.errors import Problem
-from craton.units import LARGEST, SMALLEST
+from craton.io.units import LARGEST, SMALLEST
 
 NAMES = ("vp", "vs", "rho")
 UNITS = ("m/s", "m/s", "kg/m3")

@@ -8,12 +8,12 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
+from craton.io.units import LARGEST
 from craton.model.ground import surfaces
 from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_model as prisms_model
 from craton.model.prisms.ensembles import SIDES, PrismList, edges_around, have_volume, refuse, refuse_wrong
 from craton.model.prisms.morton import overlaps
-from craton.units import LARGEST
 
 ALIASES = {"density": ("density", "rho", "density_contrast")}
 SHOWN = 5  # overlaps that are named

@@ -337,8 +337,7 @@ def window(data, left, right, taper_percentage=0.15, taper_type="hann"):
         remedy = f"choose one of {', '.join(TAPERS)}"
         problems.append(Problem("taper_type", f"there is no taper {taper_type!r}", remedy))
     if not 0 <= taper_percentage <= 1:
-        words = f"{taper_percentage!r} is no part of a window"
-        problems.append(Problem("taper_percentage", words, "use 0 to 1"))
+        problems.append(Problem("taper_percentage", f"{taper_percentage!r} is no part of a window", "use 0 to 1"))
     left, right = (xr.DataArray(limit).astype(float) for limit in (left, right))
     if bool((right <= left).any()):
         problems.append(Problem("right", "a window ends before it begins", "swap left and right"))

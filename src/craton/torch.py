@@ -118,8 +118,7 @@ class Layer:
             if tuple(f.shape) not in (self.shape, self.problem.shape[1:])
         ]
         if len({(f.dtype, f.device) for f in fields}) > 1:
-            words = "the tensors differ in dtype or device"
-            problems.append(Fault("layer", words, "move them with .to()"))
+            problems.append(Fault("layer", "the tensors differ in dtype or device", "move them with .to()"))
         if problems:
             raise ScenarioError(problems)
 

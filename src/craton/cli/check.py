@@ -178,8 +178,7 @@ def compare_texts(out):
         files, arrays = rows_of(run)
     except Damaged as damage:
         files, arrays = {}, {}
-        text = f"note: {damage}: the checksums in it are not compared"
-        print(text, file=sys.stderr, flush=True)
+        print(f"note: {damage}: the checksums in it are not compared", file=sys.stderr, flush=True)
     check_files(out, {n: f for n, f in files.items() if n.split("/")[0] in (*SCENARIOS, RESULT)})
     check_chunks(out, arrays, sealed=False)
     for damage in inspect_metadata(Path(out) / RESULT)[0]:

@@ -73,8 +73,7 @@ class GreensSurvey(Survey):
     @property
     def digest(self):
         """Says which store it is."""
-        said = f"{super().digest}\n{self.settings.model_dump_json()}"
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{super().digest}\n{self.settings.model_dump_json()}".encode()).hexdigest()[:16]
 
     @property
     def nbytes_kept(self):

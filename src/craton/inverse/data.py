@@ -252,8 +252,7 @@ def _labels(theirs, ours, dim, key):
     worst = float(np.abs(theirs - ours).max())
     if worst <= SLACK * interval:
         return []
-    words = f"times differ by up to {worst:.4g} s from those that the scenario records"
-    return [Problem(key, words, _remedy("time"))]
+    return [Problem(key, f"times differ by up to {worst:.4g} s from those that the scenario records", _remedy("time"))]
 
 
 def _remedy(dim):

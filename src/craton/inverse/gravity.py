@@ -136,8 +136,7 @@ def refuse_without_density(parameters):
     """Refuse parameters without density, to which gravity would be blind, and those of elements."""
     if "rho" not in parameters.names:
         words = f"{', '.join(parameters.names)}: gravity depends on density"
-        remedy = f"add rho ({LONG_NAMES['rho']}) to the parameters of the problem"
-        refuse("parameters", words, remedy)
+        refuse("parameters", words, f"add rho ({LONG_NAMES['rho']}) to the parameters of the problem")
     lines_of(parameters)
 
 

@@ -382,8 +382,7 @@ def shots_of(scenario):
 
     fibres = [n for n, entry in enumerate(scenario.receivers) if entry.where == "das"]
     if fibres:
-        words = "gradients of several shots know no fibres"
-        refuse(f"receivers.{fibres[0]}.das", words, "take one shot at a time")
+        refuse(f"receivers.{fibres[0]}.das", "gradients of several shots know no fibres", "take one shot at a time")
     return {shot.name: shot.scenario for shot in prepare(scenario).shots}
 
 

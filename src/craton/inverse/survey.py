@@ -128,8 +128,7 @@ class GradientSurvey(Survey):
             total.to_zarr(aside, mode="w", encoding=encoding, zarr_format=2, consolidated=True)
             aside.rename(out / RESULT)
         except OSError as error:
-            words = f"could not write {out / RESULT}: {error.strerror or error}"
-            raise ResourceError(words) from error
+            raise ResourceError(f"could not write {out / RESULT}: {error.strerror or error}") from error
 
     def _summed(self, out):
         """Return the sum of what all shots left, in their order: xarray.Dataset."""
@@ -232,8 +231,7 @@ def prepare(scenario, ranks=1, planned=False):
     """
     settings = scenario.gradient
     if settings is None:
-        remedy = 'add [gradient] with observed = "observed/result.zarr"'
-        refuse("gradient", "there is no table [gradient]", remedy)
+        refuse("gradient", "there is no table [gradient]", 'add [gradient] with observed = "observed/result.zarr"')
     survey = single("shot", scenario)
     options = settings.model_dump(include=set(OPTIONS))
     first = Problem(survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks)

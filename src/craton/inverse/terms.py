@@ -443,8 +443,7 @@ def lines_of(parameters):
     """
     lines = [parameters.axes[axis] for axis in "zyx"]
     if any(np.ndim(line) != 1 for line in lines):
-        words = "its parameters lie at nodes of elements"
-        refuse("problem", words, "use a scenario of finite differences")
+        refuse("problem", "its parameters lie at nodes of elements", "use a scenario of finite differences")
     return lines
 
 

@@ -203,8 +203,7 @@ def unfit(scenario):
         return [Problem("method", "a survey is of waves", "use craton run")]
     if scenario.receivers:
         return []
-    words = "a survey keeps waveforms, and there are no receivers"
-    return [Problem("receivers", words, "add [[receivers]]")]
+    return [Problem("receivers", "a survey keeps waveforms, and there are no receivers", "add [[receivers]]")]
 
 
 def planned_of(shot):

@@ -31,8 +31,7 @@ def _reference_systems(scenario):
     tables = {"model": scenario.model, "model.topography": scenario.model.topography}
     for name, table in tables.items() if frame_of(scenario.domain) is None else ():
         if getattr(table, "crs", None) is not None:
-            message = "crs needs the place of the box on Earth, which domain.geographic gives"
-            yield f"{name}.crs", message, ADD_PLACE
+            yield f"{name}.crs", "crs needs the place of the box on Earth, which domain.geographic gives", ADD_PLACE
 
 
 def _in_the_plane(scenario):

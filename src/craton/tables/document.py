@@ -146,11 +146,9 @@ def checked(reading):
 def _unreadable(path, error):
     if path.is_dir():
         names = _tomls(path) or "it has no .toml file"
-        message = "this is a folder, not a scenario file"
-        return Problem("", message, f"give a file in this folder: {names}")
+        return Problem("", "this is a folder, not a scenario file", f"give a file in this folder: {names}")
     if not isinstance(error, FileNotFoundError):
-        remedy = "check the path and its permissions"
-        return Problem("", f"cannot be read: {error.strerror}", remedy)
+        return Problem("", f"cannot be read: {error.strerror}", "check the path and its permissions")
     folder = path.parent if path.parent.is_dir() else None
     close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
     hint = f'; did you mean "{path.parent / close}"?' if close else ""
@@ -218,8 +216,7 @@ def _assign(values, path, value, synonyms):
         table, message = ".".join(map(str, steps[:i])), ""
         if isinstance(here, list) and not (isinstance(step, int) and 0 <= step < len(here)):
             message = f"is a list of {len(here)}, it has no item {shown(step)}"
-            numbers = f"items are numbered from 0 to {len(here) - 1}"
-            remedy = numbers if here else "add it in the file first"
+            remedy = f"items are numbered from 0 to {len(here) - 1}" if here else "add it in the file first"
         elif not isinstance(here, (list, dict)):
             message, remedy = f"is {shown(here)}, it has no keys", "set the value itself"
         if message:

@@ -126,8 +126,7 @@ class GroundTable(Table):
         fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
         if not fits or (self.y is not None and len(rows) != len(self.y)):
             counts = " x ".join(str(len(axis)) for axis in (self.x, self.y) if axis is not None)
-            message = f"z needs one elevation for each of the {counts} points"
-            yield "z", message, "each row of z runs along x"
+            yield "z", f"z needs one elevation for each of the {counts} points", "each row of z runs along x"
         for name, axis in (("x", self.x), ("y", self.y)):
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
                 yield name, f"{name} needs at least 2 values in increasing order", "sort the points"
@@ -224,8 +223,7 @@ class Grounded(Table):
     def _problems(self):
         yield from super()._problems()
         if self.water is not None and self.topography is None:
-            message = "water needs topography as its floor"
-            yield "water", message, "give topography, an elevation in m or { file = }"
+            yield "water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"
 
 
 def framed_model(model, domain):

@@ -270,8 +270,7 @@ class BoxShape(Table):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
             message = f"the box has zero or negative extent along {listed(thin, 'and')}"
-            remedy = "min is the lower south-west corner, max is the upper north-east corner"
-            yield "max", message, remedy
+            yield "max", message, "min is the lower south-west corner, max is the upper north-east corner"
 
 
 class Sphere(SphereShape, _Anomaly):
@@ -344,8 +343,7 @@ class Layers(_Medium):
             if value is not None and value != "SI":
                 yield name, f"{name} is for a file of layers", 'give file = "crust.csv"'
         if not self.layers:
-            message = "the list of layers is empty"
-            yield "layers", message, "give at least one { top =, vp =, vs =, rho = }, or file ="
+            yield "layers", "the list of layers is empty", "give at least one { top =, vp =, vs =, rho = }, or file ="
         remedy = "list layers from the top down; top is an elevation, negative below z = 0"
         for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
             if not layer.top < above.top:

@@ -156,8 +156,7 @@ class TimeSpan(Table):
         start, end = self.start or 0.0, self.duration
         if self.start is not None and start >= end:
             message = f"start = {number(start)} s is not before the end, duration = {number(end)} s"
-            remedy = "duration is the end time of the run, counted from the origin time t = 0"
-            yield "start", message, remedy
+            yield "start", message, "duration is the end time of the run, counted from the origin time t = 0"
         elif self.step is not None and self.step > end - start:
             message = f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
             yield "step", message, "leave step out to use the largest stable time step"

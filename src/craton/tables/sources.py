@@ -440,8 +440,7 @@ def box_problems(table):
     if len(table.from_) != len(table.to):
         yield "to", "from and to have different lengths", "write both as [x, y, z]"
     elif any(a >= b for a, b in zip(table.from_, table.to)):
-        remedy = "from is the lower south-west corner, to the upper north-east one"
-        yield "to", "the box ends before it begins", remedy
+        yield "to", "the box ends before it begins", "from is the lower south-west corner, to the upper north-east one"
 
 
 class Recording(Table):
@@ -470,8 +469,7 @@ class Recording(Table):
         alone = () if self.longitude is not None else ("azimuth",)
         for name in ("thickness", "origin", *alone):
             if self.sampling is None and getattr(self, name):
-                remedy = "add sampling, the distance of the points, m"
-                yield name, f"{name} needs a recording at points", remedy
+                yield name, f"{name} needs a recording at points", "add sampling, the distance of the points, m"
         if (self.longitude is None) != (self.latitude is None):
             yield "latitude", "longitude and latitude go together", "give both, or none"
         if self.origin is not None and self.longitude is not None:
@@ -524,8 +522,7 @@ class InjectedPlaneWave(Table):
     def _problems(self):
         yield from box_problems(self)
         if not self.velocity:
-            remedy = "give the peak particle velocity of the incident wave, m/s"
-            yield "velocity", "the velocity is zero", remedy
+            yield "velocity", "the velocity is zero", "give the peak particle velocity of the incident wave, m/s"
 
 
 Recordings = Annotated[

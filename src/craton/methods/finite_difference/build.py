@@ -108,8 +108,7 @@ def output_problems(scenario):
     fibres = [n for n, entry in enumerate(scenario.receivers) if hasattr(entry, "das")]
     if motion == "SH" and fibres:
         message = "SH waves do not strain a fibre in the (x, z) plane"
-        remedy = "leave it out, or change domain.waves"
-        return [Problem(f"receivers.{n}.das", message, remedy) for n in fibres]
+        return [Problem(f"receivers.{n}.das", message, "leave it out, or change domain.waves") for n in fibres]
     return [
         Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or change domain.waves")
         for n, quantity in enumerate(scenario.output.waveforms)

@@ -105,8 +105,7 @@ class GridBoxes:
         box = Box(tuple(map(int, low)), tuple(map(int, high)), about["open_top"], d.planar)
         if box.open_top and (d.face("top") != "free" or box.high[2] != d.grid.shape[0] - 1):
             words = "the box is open at a free surface at its top, which this run does not have there"
-            remedy = 'give both runs boundaries.top = "free" at the same elevation'
-            return None, [Problem(key, words, remedy)]
+            return None, [Problem(key, words, 'give both runs boundaries.top = "free" at the same elevation')]
         odd = [axis for axis, n in zip("xyz", np.rint(offset)) if n % 2]
         if odd and d.relaxing and not relaxing.Mechanisms(d).alike:
             words = (

@@ -416,8 +416,7 @@ class ElementBoxes:
         """Return what stands against a box: list of Problem."""
         d = self.d
         if d.exact:
-            words = 'there is no box yet with run.assembly = "colour"'
-            return [Problem(key, words, 'use "fast" or float64')]
+            return [Problem(key, 'there is no box yet with run.assembly = "colour"', 'use "fast" or float64')]
 
         def of_rank():
             """Elements in the box and in all, boundaries that the box reaches, layers beside it."""
@@ -439,8 +438,7 @@ class ElementBoxes:
             words = f"the box reaches the boundary {name!r}, which is {kind}"
             return [Problem(key, words, "leave an element and more between them")]
         if any(absorbing):
-            words = "the box is next to an absorbing layer"
-            return [Problem(key, words, "leave an element and more between them")]
+            return [Problem(key, "the box is next to an absorbing layer", "leave an element and more between them")]
         return []
 
     def about(self, around):

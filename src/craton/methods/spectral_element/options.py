@@ -270,8 +270,7 @@ class SpectralScenario(WaveScenario):
         model, names = self.model, [name for name in self.boundaries.faces if name not in FACES]
         if self.domain.mesh is not None and model.topography is not None:
             message = "topography and mesh are mutually exclusive: the mesh file defines the surface"
-            remedy = "leave topography and water out, or leave mesh out to mesh a box"
-            yield "model.topography", message, remedy
+            yield "model.topography", message, "leave topography and water out, or leave mesh out to mesh a box"
         if self.domain.mesh is None and model.regions is not None:
             name = "model.kind" if model.kind == "regions" else "model.regions"
             yield name, "a box has no named regions", "use layers and anomalies, or domain.mesh"

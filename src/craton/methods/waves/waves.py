@@ -166,8 +166,7 @@ def without_gradients(method):
     ----------
     method : Method
     """
-    words = f'method = "{method.name}" has no gradients yet'
-    return ScenarioError([Problem("method", words, 'use method = "fd"')])
+    return ScenarioError([Problem("method", f'method = "{method.name}" has no gradients yet', 'use method = "fd"')])
 
 
 def with_sources(dataset, scenario):

@@ -415,5 +415,4 @@ def fluid_problems(d):
         rows = slice(None) if d.planar else slice(j0, j1)
         count += int((np.asarray(d.cells[2])[k0:k1, rows, i0:i1] <= 0).sum())
     words = f"{count:,} cells that a layer's interface cuts have no shear modulus"
-    remedy = "bound vs, or let the interface lie half-way between points"
-    return [Problem("m", words, remedy)] if count else []
+    return [Problem("m", words, "bound vs, or let the interface lie half-way between points")] if count else []

@@ -204,8 +204,7 @@ def refused_tables(scenario):
     if "a1" in {boundaries.face(name) for name in FACES}:
         wrong.append(("boundaries", '"a1" faces', 'use "cpml" or "sponge"'))
     if boundaries.face("top") == "free" and boundaries.surface in ("imaging", "imaging-2"):
-        words = f'"{boundaries.surface}", which has no exact transpose'
-        wrong.append(("boundaries.surface", words, 'use "sbp"'))
+        wrong.append(("boundaries.surface", f'"{boundaries.surface}", which has no exact transpose', 'use "sbp"'))
     return adjoint.refused(wrong)
 
 

@@ -345,8 +345,7 @@ def closures_back(d, part, every, light):
             arrays[held] = boundaries.memories(d, 1, box)
             before.append(Launch(SET_ASIDE, (held, BACKWARD(name)), box, params | {"sign": 0.0}))
             if name not in d.normal:
-                of_sum = f"sum_{increments.sums_of(d).index(name)}"
-                names = (of_sum, of_light, name, BACKWARD(name), held, "step")
+                names = (f"sum_{increments.sums_of(d).index(name)}", of_light, name, BACKWARD(name), held, "step")
                 behind.append(Launch(CHANGED, names, box, params))
         if set(d.normal) & set(written):
             numbers = [increments.sums_of(d).index(name) for name in ("deviatoric", "trace")]

@@ -98,8 +98,7 @@ def encoded(codes, parameters):
         try:
             out[name] = codes[name].encoded(values)
         except ValueError as e:
-            words = f'"half" does not hold the model\'s {name}: {e}'
-            raise ScenarioError.of("run.storage", words, REMEDY) from e
+            raise ScenarioError.of("run.storage", f'"half" does not hold the model\'s {name}: {e}', REMEDY) from e
     return out
 
 
@@ -271,6 +270,5 @@ def notes(d, plan):
     rows = [("storage", kept), ("expected error", expected)]
     if plan.snapshots:
         velocity, stress = (HIGHEST / scale(d, field) for field in ("vx", "sxx"))
-        words = f"of 16 bits: beside a source cut off at {velocity:.2g} m/s and {stress:.2g} Pa"
-        rows.append(("snapshots", words))
+        rows.append(("snapshots", f"of 16 bits: beside a source cut off at {velocity:.2g} m/s and {stress:.2g} Pa"))
     return rows

@@ -46,8 +46,7 @@ def refused_on_mesh(d, sources, channels, rows):
     recorded = {(channel.quantity, pair_parts.field_of(d, index[0])) for channel, (index, _) in zip(channels, rows)}
     wrong = []
     if d.anisotropic and any(quantity == "pressure" and field != quantity for quantity, field in recorded):
-        words = "pressure in an anisotropic medium"
-        wrong.append(("receivers", words, "record velocity or strain rate"))
+        wrong.append(("receivers", "pressure in an anisotropic medium", "record velocity or strain rate"))
     for source in sources:
         if kind := adjoint.BEYOND_GRADIENTS.get(type(source)):
             wrong.append(("source", f"{source.name}: {kind}", "use point sources"))

@@ -315,8 +315,7 @@ def products_on_host(compiled, vector, force, mass, stiffness=None):
     """
     if compiled is not None:
         sums = np.empty(2)
-        name = f"products_{vector.dtype}_{vector.shape[1]}"
-        compiled.call(name, len(vector), vector, force, mass, stiffness, sums)
+        compiled.call(f"products_{vector.dtype}_{vector.shape[1]}", len(vector), vector, force, mass, stiffness, sums)
         return sums
     weighed = vector * mass if stiffness is None else -stiffness
     width = LANES * vector.shape[1]

@@ -238,8 +238,7 @@ def unlike_problems(boxes, wave):
         theirs = wave.about.get(name, recorded.LOSSLESS if name == "attenuation" else ours)
         if theirs != ours if isinstance(ours, str) else abs(theirs - ours) > recorded.SAME_NUMBER * abs(ours):
             theirs, ours = (v if isinstance(v, str) else f"{name} {v:.9g}" for v in (theirs, ours))
-            words = f"it was recorded with {theirs}; this run has {ours}"
-            return [Problem(f"{wave.key}.recorded", words, ALIKE[name])]
+            return [Problem(f"{wave.key}.recorded", f"it was recorded with {theirs}; this run has {ours}", ALIKE[name])]
     return []
 
 

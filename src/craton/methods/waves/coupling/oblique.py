@@ -108,8 +108,7 @@ class PlaneIncident:
             return []
         words = f"the wave reaches the box at {self.begin:.6g} s, the run begins at {d.start:.6g} s"
         late = rounded_up(d.start - self.begin)
-        remedy = f"leave start out, or delay the wavelet by {late:g} s more"
-        return [Problem("time.start", words, remedy)]
+        return [Problem("time.start", words, f"leave start out, or delay the wavelet by {late:g} s more")]
 
     def parts(self, field):
         """Return what a velocity, displacement or stress in x, y, z (``"vx"``, ``"ux"``, ``"sxz"``) is made of: list of (component,
@@ -263,8 +262,7 @@ def side_problems(d, wave, with_anomalies, without, xyz):
         away = np.where(xyz[:, 2] > ground - FLAT, np.abs(ground - wave.stack.tops[-1]), 0.0)
         if away.max() > FLAT:
             where = ", ".join(f"{v:.6g}" for v in xyz[away.argmax()])
-            words = f"around the box the ground is not flat, at ({where}) m"
-            return [Problem(wave.key, words, "make the box larger")]
+            return [Problem(wave.key, f"around the box the ground is not flat, at ({where}) m", "make the box larger")]
     for name, values in with_anomalies.items():
         differs = np.abs(values - without[name]) > SAME_MEDIUM * np.abs(without[name]).max()
         if differs.any():

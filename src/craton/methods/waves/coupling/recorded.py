@@ -83,18 +83,15 @@ class Incident:
         shift, key = self.shift(d.start), f"{self.key}.recorded"
         if abs(d.dt - dt) > SAME_STEP * dt:
             words = f"it was recorded with steps of {dt:.9g} s, the run has {d.dt:.9g} s"
-            remedy = f"write time.step = {dt:.12g}, or record it with this step"
-            return [Problem(key, words, remedy)]
+            return [Problem(key, words, f"write time.step = {dt:.12g}, or record it with this step")]
         if abs(shift - round(shift)) > ALIGNED:
             words = f"the recording begins at {start:.9g} s, the run at {d.start:.9g} s: no whole number of steps apart"
-            remedy = f"write time.start = {start:.12g}, or leave start out"
-            return [Problem("time.start", words, remedy)]
+            return [Problem("time.start", words, f"write time.start = {start:.12g}, or leave start out")]
         if d.steps + round(shift) > steps:
             last = start + steps * dt
             words = f"it ends at {last:.6g} s, the run needs it to {d.start + d.steps * dt:.6g} s"
             longest = last - d.extra * dt
-            remedy = f"record it for longer, or write time.duration = {longest:.6g} at most"
-            return [Problem(key, words, remedy)]
+            return [Problem(key, words, f"record it for longer, or write time.duration = {longest:.6g} at most")]
         return []
 
 
@@ -238,8 +235,7 @@ def values_of(d, wave, places, late):
     before = largest_values(recorded, places, 0, first, slots).max(initial=0.0)
     if before > QUIET * max(largest.max(initial=0.0), before):
         words = f"waves have come before the run begins, at {d.start:.6g} s"
-        remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
-        refuse_all([Problem("time.start", words, remedy)])
+        refuse_all([Problem("time.start", words, f"write time.start = {wave.about['start']:.12g}, or leave start out")])
     late = np.asarray(late, bool)
     rows = RecordedRows(recorded.path, recorded.name, places, late, shift, largest)
     return Rolling(rows, (d.steps, len(places)), np.dtype(d.precision), slots)

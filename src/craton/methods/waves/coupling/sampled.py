@@ -106,8 +106,7 @@ class SampledIncident:
         waves, key, end = self.waves, self.key, d.start + (d.steps - d.extra) * d.dt
         if waves.end < end - 0.5 * max(waves.interval, d.dt):
             words = f"the waves end at {waves.end:.6g} s, the run at {end:.6g} s"
-            remedy = f"record them for longer, or write time.duration = {waves.end:.6g} at most"
-            return [Problem(key, words, remedy)]
+            return [Problem(key, words, f"record them for longer, or write time.duration = {waves.end:.6g} at most")]
         known = [series for name, series in waves.values.items() if name[0] in "uv"]
         peak = max(float(np.abs(series).max()) for series in known)
         before = max(int(np.floor((d.start - waves.start) / waves.interval)), 0) + 1
@@ -183,8 +182,7 @@ class SampledIncident:
             )
             if self.lattice is None:
                 words += f", and scattered points are taken only within {SAME_POINT} m of a place"
-            remedy = "sample a thicker layer on both sides of the box, on a regular lattice"
-            return [Problem(self.key, words, remedy)]
+            return [Problem(self.key, words, "sample a thicker layer on both sides of the box, on a regular lattice")]
         slowest = float((medium["vs"] if np.all(medium["vs"] > 0) else medium["vp"]).min())
         self.resolution.update(slowest=slowest, error=error(2 * np.pi * self.frequency / slowest))
         if self.lattice is not None and self.points_per_wavelength(slowest) < POINTS:

@@ -1,10 +1,11 @@
 """What to cite for a run: works whose methods, models and formulas it used, as text and BibTeX.
 
 A work is cited where a fact of the run matches: an operator of its plan, or a value of its scenario.
-The works themselves stand in citations.bib.
+Which facts stand in citations.toml, the works in citations.bib.
 """
 
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,43 +15,7 @@ ENTRY = re.compile(r"^@(\w+)\{(\w+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
 ACCENTS = {r"{\v c}": "č", r"{\"o}": "ö", r"{\'e}": "é", "``": "“", "''": "”", "--": "–"}
 
-# (what it is cited for, patterns that facts must match, " & " between them, keys of citations.bib), in the order in which a
-# section on methods names them
-USES = (
-    ("the program", "method=.*", ("craton",)),
-    ("velocity and stress on a staggered grid", "method=fd", ("virieux1986", "graves1996")),
-    ("weights of the differences", "run.weights=holberg", ("holberg1987",)),
-    ("averages of the medium over cells", "method=fd", ("moczo2002",)),
-    ("cells cut by layer interfaces", r"operator=(cpml_)?laminate.*", ("backus1962",)),
-    (
-        "free surface by summation by parts",
-        r"operator=.*(velocity|stress|pressure)_surface.* & boundaries.surface=sbp",
-        ("strand1994", "oreilly2017"),
-    ),
-    (
-        "free surface by stress imaging",
-        r"operator=.*(velocity|stress|pressure)_surface.* & boundaries.surface=imaging.*",
-        ("levander1988",),
-    ),
-    ("topography as vacuum", "operator=.*stress_terrain.*", ("takenaka2009",)),
-    ("spectral elements", "method=sem", ("komatitsch1998", "komatitsch1999")),
-    ("absorbing layers", r"operator=.*cpml_.*", ("komatitsch2007",)),
-    ("absorbing layers of elements", r"operator=.*_layer_.*", ("xie2014",)),
-    ("stable absorbing layers", r"operator=.*(damping|damped)_.*", ("becache2003",)),
-    ("absorbing sponge", r"operator=sponge_.*", ("cerjan1985",)),
-    ("absorbing faces", r"operator=(acoustic_)?a1_.*", ("clayton1977",)),
-    ("absorbing faces", r"operator=.*stacey.*", ("stacey1988", "clayton1977")),
-    ("correction of time dispersion", "method=(fd|sem)", ("stork2013", "koene2018")),
-    ("attenuation", "array=(.*_)?memory", ("emmerich1987", "moczo2005")),
-    ("transverse isotropy", r"operator=vti_.*|.*\.(epsilon|delta|gamma)=.*", ("thomsen1986",)),
-    ("mesh of the sphere", "domain.chunk.*", ("ronchi1996",)),
-    ("Earth model", ".*model.*=prem.*", ("dziewonski1981",)),
-    ("Earth model", ".*model.*=ak135.*", ("kennett1995",)),
-    ("source time function", ".*wavelet.kind=brune", ("brune1970",)),
-    ("prisms in closed form", "method=gravity", ("nagy2000", "fukushima2020")),
-    ("treecode", "sum=far", ("dehnen2014",)),
-    ("arrays", "method=.*", ("harris2020", "hoyer2017")),
-)
+USES = tomllib.loads(Path(__file__).with_name("citations.toml").read_text("utf-8"))["uses"]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,7 +17,7 @@ import pytest
 
 from craton.backends import nvrtc
 from craton.backends.cpu import CPU
-from craton.core.operator import BOX
+from craton.core.operator import BOX, C_TYPES, inlined
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.errors import ResourceError
 from craton.host import compile as host
@@ -119,6 +120,24 @@ def parsed_header(command):
     return parsed.parent
 
 
+def c_type(op, name):
+    """C type of the elements of an array argument."""
+    return C_TYPES[dict(op.types).get(name, "real")]
+
+
+def declared_in_text(op):
+    """Names and C types of the arguments of a kernel, from its text, to be compared with the declaration."""
+    text = re.sub(r"//[^\n]*", "", inlined(op.file))
+    match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
+    if match is None:
+        raise ValueError(f"{op.file.name} has no KERNEL {op.function}")
+    arguments = [
+        " ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split())
+        for a in match[1].split(",")
+    ]
+    return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]
+
+
 LIBRARIES = {}  # by their texts
 
 
@@ -128,7 +147,7 @@ def on_host(ops, precision, path, variant=None):
     x, y, z = variant.block if variant else one.block
     text = '#include "host_cuda.hpp"\n' + one.source(precision, {op.function for op in ops})
     for op in ops:
-        arguments = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
+        arguments = ", ".join(f"({c_type(op, name)}*)a[{n}]" for n, name in enumerate(op.arrays))
         head = f'extern "C" __attribute__((visibility("default"))) void run_{op.name}'
         text += f"\n{head}(void** a, const Box* box, const {op.params.name}* p, const unsigned* g) {{"
         text += (

@@ -19,10 +19,19 @@ import kernelcase
 import numpy as np
 import pytest
 from common import refused
-from kernelcase import ARCHITECTURES, PRECISIONS, compiled_for_gpus, every_operator, needs_nvrtc, shared_text
+from kernelcase import (
+    ARCHITECTURES,
+    PRECISIONS,
+    c_type,
+    compiled_for_gpus,
+    declared_in_text,
+    every_operator,
+    needs_nvrtc,
+    shared_text,
+)
 
 from craton.backends import cpu, nvrtc
-from craton.core.operator import KERNELS, Operator, declared_in_text
+from craton.core.operator import KERNELS, Operator
 from craton.errors import ResourceError
 from craton.gravity import forward, operator
 from craton.methods import METHODS
@@ -237,7 +246,7 @@ def every(method):
 
 def declarations(op):
     """What is wrong with the declaration of an operator."""
-    declared, in_text = [(name, op.c_type(name)) for name in op.arrays], declared_in_text(op)
+    declared, in_text = [(name, c_type(op, name)) for name in op.arrays], declared_in_text(op)
     declared += [("box", "Box"), ("p", op.params.name)]
     if in_text != declared:
         yield f"{op.name}: the text has {in_text}"

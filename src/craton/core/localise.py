@@ -130,15 +130,9 @@ def localise_plan(plan, subdomain, records=None):
     arrays = {name: a for name, a in arrays.items() if name in used or a.kind in LOOKED_AT}
     local = replace(plan, layout=cut.new, arrays=arrays, phases=tuple(phases))
     if isinstance(plan, Plan):
-        local.grid = plan.grid.window(_grid_box(subdomain, plan.grid))
+        box = subdomain.box  # in the plane the grid has one row for all shots
+        local.grid = plan.grid.window((*box[:2], 0, 1, *box[4:]) if plan.grid.planar else box)
     return local
-
-
-def _grid_box(subdomain, grid):
-    """Return the subdomain's box in points of the grid, which in the plane has one row for all
-    shots.
-    """
-    return (*subdomain.box[:2], 0, 1, *subdomain.box[4:]) if grid.planar else subdomain.box
 
 
 # --- arrays ---------------------------------------------------------------------------------------

@@ -219,16 +219,6 @@ class Operator:
         """Names of all array arguments, in order."""
         return (*self.writes, *self.reads)
 
-    def c_type(self, name):
-        """Return the C element type of one array argument.
-
-        Parameters
-        ----------
-        name : str
-            Of one of `arrays`.
-        """
-        return C_TYPES[dict(self.types).get(name, "real")]
-
     def source(self, precision, kernels=None):
         """Return the whole translation unit: constants, real type, structs, headers inlined once,
         the kernel. Compilers spend their time on every kernel in a text, launched or not: the
@@ -344,27 +334,3 @@ def with_kernels(file, functions):
         Names of the kernels that stay.
     """
     return KERNEL.sub(lambda kernel: kernel[0] if kernel[1] in functions else "", inlined(file))
-
-
-def declared_in_text(op):
-    """Return argument names and element types from the kernel's text, to be compared with the
-    declaration.
-
-    Parameters
-    ----------
-    op : Operator
-
-    Returns
-    -------
-    list of (str, str)
-        Name and C type of each argument, in order.
-    """
-    text = re.sub(r"//[^\n]*", "", inlined(op.file))
-    match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
-    if match is None:
-        raise ValueError(f"{op.file.name} has no KERNEL {op.function}")
-    arguments = [
-        " ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split())
-        for a in match[1].split(",")
-    ]
-    return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]

@@ -24,18 +24,8 @@ from craton.host import kernel_cache
 
 # No -ffast-math: it drops nan checks, reorders sums (a point's value then depends on the box it
 # falls in) and, with gcc, switches the whole process to flushing denormals.
-FLAGS = (
-    "-std=c++17",
-    "-O3",
-    "-march=native",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=fast",
-    "-fPIC",
-    "-shared",
-    "-x",
-    "c++",
-)
+_FLAGS = "-std=c++17 -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=fast -fPIC -shared -x c++"
+FLAGS = tuple(_FLAGS.split())
 RUNNER = Path(__file__).parent / "runner.cpp"  # of the CPU machine
 COMPILER_PATIENCE = 600  # s: a kernel takes seconds, tens of them on a busy machine
 LOADED: dict[tuple, ctypes.CDLL] = {}  # libraries of this process by folder and digest

@@ -44,7 +44,7 @@ def private_folder(path, remedy: str) -> Path:
 
 def refusal(state: os.stat_result) -> str | None:
     """Return why what an lstat describes is not trusted, in words; None where it is."""
-    if state.st_uid not in trusted_owners():
+    if state.st_uid not in {os.geteuid(), 0, *_owners_outside()}:
         return f"belongs to {owner_name(state.st_uid)}"
     if stat.S_ISLNK(state.st_mode):
         return None
@@ -62,13 +62,6 @@ def steps_to(path: Path):
         yield step
         if step.is_symlink():
             yield from steps_to(step.parent / os.readlink(step))
-
-
-def trusted_owners():
-    """Return the user numbers whose files are trusted: this user, root, and in a user namespace
-    without the root of the host the number that stands for it.
-    """
-    return {os.geteuid(), 0, *_owners_outside()}
 
 
 @cache

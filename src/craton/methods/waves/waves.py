@@ -2,7 +2,7 @@
 their words.
 """
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import refuse
 from craton.text import duration, megabytes, rate, text_sections
 
 COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
@@ -32,7 +32,7 @@ class WaveMethod:
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`; none."""
-        raise without_gradients(self)
+        refuse("method", f'method = "{self.name}" has no gradients yet', 'use method = "fd"')
 
     def domain(self, scenario, team=None, machine=None, reuse=None):
         """Return the `craton.methods.waves.problem.Domain` of a scenario; parameters as of `Method.plan`."""
@@ -157,16 +157,6 @@ class WaveMethod:
         width = max(len(str(path)) for path in paths)
         lines += [f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip() for path in paths]
         return "\n".join([*lines, f"next: craton plot {out}"])
-
-
-def without_gradients(method):
-    """Return the error of a method that has no gradients.
-
-    Parameters
-    ----------
-    method : Method
-    """
-    return ScenarioError([Problem("method", f'method = "{method.name}" has no gradients yet', 'use method = "fd"')])
 
 
 def with_sources(dataset, scenario):

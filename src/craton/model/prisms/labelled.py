@@ -45,16 +45,13 @@ def arrays_of(prisms, density=None):
     if hasattr(prisms, "columns"):
         return _of_rows(prisms, density)
     if hasattr(prisms, "dims"):
-        return _of_layer(prisms, density) if _is_layer(prisms) else _of_volume(prisms, density)
+        is_layer = {"top", "bottom"} <= set(getattr(prisms, "variables", prisms.coords))
+        return (_of_layer if is_layer else _of_volume)(prisms, density)
     if density is None:
         raise ValueError("prisms in an array need a density: one number, or one for each prism")
     if isinstance(density, str):
         raise ValueError(f"density is the name {density!r}, but prisms in an array have no names")
     return prisms, _kg_m3(density)
-
-
-def _is_layer(prisms):
-    return {"top", "bottom"} <= set(getattr(prisms, "variables", prisms.coords))
 
 
 def _density(held, density):

@@ -76,7 +76,7 @@ def families_of_medium(d, elements, fluid, axes, across):
     shape, constant, medium_families = shapes_of(d)[elements], ~d.statistics.varying[elements], []
     # there, the contribution of an element must not depend on the other elements of its rank
     if not d.deterministic:
-        shape, constant = merge_rare_shapes(shape), unless_few(constant)
+        shape, constant = merge_rare_shapes(shape), constant & (constant.sum() >= FEW * len(constant))
     for n, name in enumerate(SHAPES):
         for per_node in (False, True):
             members = elements[(shape == n) & (constant != per_node)]
@@ -102,11 +102,6 @@ def merge_rare_shapes(shape):
             counts[target] += counts[n] * (target != n)
             shape = np.where(shape == n, target, shape)
     return shape
-
-
-def unless_few(flags):
-    """Return the flags; all False where few are True."""
-    return flags if flags.sum() >= FEW * len(flags) else np.zeros_like(flags)
 
 
 def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=False):

@@ -146,7 +146,8 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     subdomain : Subdomain
     ghosted : ElementGeometry
     """
-    team, mesh, numbers = team or SingleRank(), prepared.mesh, element_numbers(prepared)
+    team, mesh = team or SingleRank(), prepared.mesh
+    numbers = np.arange(mesh.size) if prepared.numbers is None else prepared.numbers
     is_single = team.size == 1
     # owned elements, and those that complete their points' masses
     nearby = slice(None) if is_single else elements.touching_elements(mesh.corners, owner, team.rank)
@@ -168,7 +169,8 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
         places, size, outer = nearby[order], int(is_owned.sum()), int(is_outer.sum())
         points, own_numbers, counts, ghosted_counts = number_owned_first(ids, order, of_media, fluid[places], size)
     ghosted_mesh = (mesh if is_single else select_elements(mesh, places)).elevated()
-    ghosted = geometry_of(ghosted_mesh, element, fluid[places], points, ghosted_counts)
+    about = {"state": State(*ghosted_counts), "centres": mesh_terms.centres(ghosted_mesh)}
+    ghosted = ElementGeometry(mesh=ghosted_mesh, element=element, fluid=fluid[places], points=points, **about)
     media = team.every(lambda: (not fluid.all(), bool(fluid.any())))
     subdomain = Subdomain(
         team=team,
@@ -186,18 +188,6 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
         whole=mesh if is_single or prepared.owner is None else None,
     )
     return subdomain, ghosted
-
-
-def geometry_of(mesh, element, fluid, points, counts):
-    """Return the `ElementGeometry` of a mesh with `counts` (solid, fluid) points."""
-    return ElementGeometry(
-        mesh=mesh, element=element, fluid=fluid, points=points, state=State(*counts), centres=mesh_terms.centres(mesh)
-    )
-
-
-def element_numbers(prepared):
-    """Return the numbers of the elements of a `Prepared` mesh in the whole mesh: (ne,) int."""
-    return np.arange(prepared.mesh.size) if prepared.numbers is None else prepared.numbers
 
 
 def number_owned_first(ids, order, counts, fluid, size):

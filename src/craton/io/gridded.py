@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from craton.io.contents import FileError, floats
-from craton.io.text_table import lines_of
+from craton.io.text_table import iter_lines
 
 # --- bare numbers ---------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ def read_tomography(path):
     """
     from xarray import Dataset
 
-    lines = lines_of(path)
+    lines = list(iter_lines(path))
     origin_end, spacing, counts = (_numbers(*line, path) for line in lines[:3])
     counts = [int(value) for value in counts]
     rows = _rows(lines[4:], counts, path)

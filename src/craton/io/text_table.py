@@ -56,35 +56,54 @@ def columns(
     _refuse_odd_heading(1 if heading else at, names, used, dimensions)
     needed = required(names)
     least = max((names.index(name) + 1 for name in needed), default=1)
-    columns, lines, rows = {name: [] for name in used}, [], iter_lines(path)
+    kinds = [(str(place), float if name in dimensions else object) for place, name in enumerate(names)]
+    parts, lines, rows = {name: [] for name in used}, [], iter_lines(path)
     for _ in range(not heading):
         next(rows, None)
     while block := list(islice(rows, BLOCK)):
-        cells = [_cells(line, separator) for _, line in block]
-        if {*map(len, cells)} != {len(names)}:
-            cells = [_of_width(row, n, names, least, separator) for (n, _), row in zip(block, cells)]
         lines += [n for n, _ in block]
         refuse_many(len(lines))
-        for name, column in zip(names, zip(*cells)):
-            if name in needed and not all(map(str.strip, column)):
-                empty = [not text.strip() for text in column].index(True)
-                raise ValueError(f"line {block[empty][0]}: the {name} is empty")
+        table = _plain([line for _, line in block], separator, kinds)
+        if table is None:
+            table = np.array([_row(*line, names, least, separator, dimensions) for line in block], kinds)
+        for name in used:
+            values = table[str(names.index(name))]
             if name in dimensions:
-                columns[name].append(_numbers(block, name, column, dimensions[name]))
-            elif name in texts:
-                columns[name].append(map(str.strip, column))
+                empty = np.isnan(values)
+            else:
+                values = [text.strip() for text in values]
+                empty = np.array([not text for text in values])
+            if name in needed and empty.any():
+                raise ValueError(f"line {block[empty.argmax()][0]}: the {name} is empty")
+            parts[name].append(values)
     return Columns(
-        {name: np.concatenate([[], *parts]) for name, parts in columns.items() if name in dimensions},
-        {name: [*chain(*parts)] for name, parts in columns.items() if name not in dimensions},
+        {name: np.concatenate([[], *blocks]) for name, blocks in parts.items() if name in dimensions},
+        {name: [*chain(*blocks)] for name, blocks in parts.items() if name not in dimensions},
         lines,
     )
 
 
-def _of_width(row, line, names, least, separator):
-    """Return the cells of a row under all names; refuse one with too few or too many."""
-    if len(row) < least or separator and any(map(str.strip, row[len(names) :])):
-        raise ValueError(f"line {line}: {len(row)} columns, not {len(names)}: {' '.join(names)}")
-    return row[: len(names)] + [""] * (len(names) - len(row))
+def _plain(lines, separator, kinds):
+    """Return rows of finite numbers without units and of texts without quotes; None where one is not so."""
+    if separator != "|" and any('"' in line for line in lines):
+        return None
+    try:
+        table = np.loadtxt(lines, kinds, comments=None, delimiter=separator, ndmin=1)
+    except ValueError:
+        return None
+    return table if all(np.isfinite(table[name]).all() for name, kind in kinds if kind is float) else None
+
+
+def _row(line, text, names, least, separator, dimensions):
+    """Return the cells of a row under all names: numbers in SI units, and texts; refuse too few or too many."""
+    cells = _cells(text, separator)
+    if len(cells) < least or separator and any(map(str.strip, cells[len(names) :])):
+        raise ValueError(f"line {line}: {len(cells)} columns, not {len(names)}: {' '.join(names)}")
+    cells += [""] * (len(names) - len(cells))
+    return tuple(
+        _in_si(line, name, cell.strip(), dimensions[name]) if name in dimensions else cell
+        for name, cell in zip(names, cells)
+    )
 
 
 def _cells(line, separator):
@@ -93,17 +112,6 @@ def _cells(line, separator):
     if separator is None:
         line, separator = " ".join(line.split()), " "
     return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-
-
-def _numbers(block, name, column, dimension):
-    """Return a column as numbers in SI units: plain ones at once, those with units or empty cells one by one."""
-    try:
-        values = floats(column)
-        if np.isfinite(values).all():
-            return values
-    except ValueError:
-        pass
-    return np.array([_in_si(n, name, text.strip(), dimension) for (n, _), text in zip(block, column)])
 
 
 def _in_si(line, name, text, dimension):
@@ -141,11 +149,6 @@ def iter_lines(path) -> Iterator[tuple[int, str]]:
             text = line.strip()
             if text and text[0] != "#":
                 yield n, line.rstrip("\n")
-
-
-def lines_of(path) -> list[tuple[int, str]]:
-    """Return all lines of `iter_lines`."""
-    return list(iter_lines(path))
 
 
 def first_line(path) -> tuple[int, str]:

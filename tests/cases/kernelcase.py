@@ -45,7 +45,12 @@ def tiers(cases, short):
 @cache
 def every_operator():
     """{id: operator}: orders 4, 8 and 16 in space, 4 in the plane, each text that does not depend on the order once."""
-    others = [tables.HOLD, *catalogue.transposed(4).values(), *greens.sum_operators(), *catalogue.in_half(4).values()]
+    others = [
+        tables.HOLD,
+        *catalogue.transposed(4).values(),
+        *map(greens.sum_operator, ("float32", "int16")),
+        *catalogue.in_half(4).values(),
+    ]
     every = {op.name: op for op in others}
     for order, motion in ((4, None), (8, None), (LONGEST, None), (4, "P-SV"), (4, "SH")):
         for name, op in catalogue.operators(order, motion).items():

@@ -238,11 +238,17 @@ def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
 
 def test_peaks_of_stations_are_those_of_the_horizontal_vector(line):
     array = stored(line).velocity
-    peaks, words = station_maps.peaks_of(array)
-    assert words == "largest absolute value" and peaks == pytest.approx(np.abs(array.values).max((1, 2)))
+    (peaks, _, _, words, _), largest = station_maps.peaks_of(array), np.abs(array.values).max((1, 2))
+    assert words == "largest absolute value" and peaks == pytest.approx(
+        largest * figures.prefixed("m/s", largest.max())[0]
+    )
     both = array.assign_coords(component=["E", "N"])
     expected = np.sqrt((array.values.astype(float) ** 2).sum(axis=1)).max(axis=-1)
-    assert station_maps.peaks_of(both)[0] == pytest.approx(expected) and figures.components(both).keys() == {"E", "N"}
+    factor = figures.prefixed("m/s", expected.max())[0]
+    assert station_maps.peaks_of(both)[0] == pytest.approx(factor * expected) and figures.components(both).keys() == {
+        "E",
+        "N",
+    }
 
 
 WAVES = {"overview", "records", "radial", "gathers", "section", "snapshots", "map", "model"}

@@ -310,13 +310,6 @@ class RadialTable:
     moho: float | None = None
 
 
-def surface_radius(deepest) -> float:
-    """Return the radius of the surface, m: the largest depth of a file, m, where that is beyond 6000 km, else the Earth's,
-    6371 km.
-    """
-    return deepest if deepest > 6e6 else 6_371_000.0
-
-
 @dataclass(frozen=True, eq=False)
 class Wavefield:
     """Waves at points around a box.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.io import text_table
-from craton.io.contents import FileError, RadialTable, floats, surface_radius
+from craton.io.contents import FileError, RadialTable, floats
 from craton.io.units import UnitError, si
 
 TAUP = (".nd", ".tvel")
@@ -59,7 +59,8 @@ def read_radial(path) -> RadialTable:
     if "radius" in names:
         return RadialTable(columns.pop("radius"), columns)
     depth = columns.pop("depth")
-    surface = surface_radius(depth.max(initial=0))
+    deepest = depth.max(initial=0)
+    surface = deepest if deepest > 6e6 else 6_371_000.0  # down to the centre, else of the Earth
     return RadialTable(surface - depth, columns, None if moho is None else surface - moho)
 
 

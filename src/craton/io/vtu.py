@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def _write(path, sections, sizes):
             components = f' NumberOfComponents="{values.shape[1]}"' if values.ndim == 2 else ""
             kind = VTK_NAMES[values.dtype.str[1:]]
             header.append(
-                f'<DataArray type="{kind}" Name="{_escaped(name)}"{components} format="appended" offset="{offset}"/>'
+                f'<DataArray type="{kind}" Name={quoteattr(str(name))}{components} format="appended" offset="{offset}"/>'
             )
             text = b64encode(np.uint64(values.nbytes).tobytes()) + b64encode(values.data if values.nbytes else b"")
             blocks.append(text)
@@ -108,7 +109,3 @@ def _write(path, sections, sizes):
         file.write(f'{start}{body}\n<AppendedData encoding="base64">\n_'.encode())
         file.writelines(blocks)
         file.write(b"\n</AppendedData>\n</VTKFile>\n")
-
-
-def _escaped(text):
-    return str(text).replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")

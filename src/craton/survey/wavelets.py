@@ -362,7 +362,8 @@ def _kuepper_wavelet(spec):
 def _samples(spec):
     times, values = sample_arrays(spec)
     shape = partial(samples_shape, times=times, values=values)
-    fine = np.linspace(times[0], times[-1], _grid_points(times))
+    points = 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1
+    fine = np.linspace(times[0], times[-1], min(LONGEST_GRID, points))
     curve = shape(fine)
     peak = float(max(np.abs(curve).max(), np.abs(values).max()))
     start, end = (times[_edge(values, level * peak, side)] for level, side in ((START_LEVEL, 0), (END_LEVEL, -1)))
@@ -411,11 +412,6 @@ def _spectrum_numbers(values, dt):
     return float(f[int((f * amplitude).argmax()) if pulse else top]), float(
         np.interp(F95 * cumulative[-1], cumulative, f[1:])
     )
-
-
-def _grid_points(times):
-    """Points of a uniform grid twice as fine as the closest samples, within reason."""
-    return min(LONGEST_GRID, 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1)
 
 
 def _edge(values, level, side):

@@ -24,7 +24,9 @@ LEAST = 1e-6  # of the limit: what is smaller is drawn there
 
 def draw(rows):
     """Return a matplotlib Figure of rows of `craton.validation.validate`."""
-    shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [row for row in rows if "curves" in row][:6]
+    curved = [row for row in rows if "curves" in row]
+    worst = {row["case"]: row for row in sorted(curved, key=lambda row: row["misfit"] / row["limit"])}
+    shown = [worst[name] for name in SHOWN if name in worst] or curved[:6]
     names = list(dict.fromkeys(row["case"] for row in rows))
     with figure(9, 3.0 + 1.9 * -(-len(shown) // 2) + 0.2 * len(names)) as page:
         upper, lower = page.subfigures(2, 1, height_ratios=(1.9 * max(-(-len(shown) // 2), 1), 1.2 + 0.2 * len(names)))
@@ -37,15 +39,6 @@ def draw(rows):
             panels[0].legend(loc="upper left", frameon=False, fontsize=8)
         misfits(lower.subplots(), rows, names)
     return page
-
-
-def worst_of(rows, name):
-    """Return the row of a case with the largest share of its limit among those with curves, or
-    None.
-    """
-    return max(
-        (r for r in rows if r["case"] == name and "curves" in r), key=lambda r: r["misfit"] / r["limit"], default=None
-    )
 
 
 def seismogram(axes, row):

@@ -140,7 +140,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     """
     reuse, options = reuse or Reuse(keep=False), scenario.boundaries.pml
     medium = reuse.get("medium", lambda: build_medium(scenario, prepared, team or SingleRank()))
-    frequency = absorbing_layer.frequency_of(sources, options)
+    frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
     layers = reuse.get("layers", lambda: absorbing_layer.build_layers(medium, frequency, options), frequency)
     element_families = reuse.get("families", lambda: families.arrange_families(medium, layers), id(layers))
     stable = reuse.get("step", lambda: stable_step(medium, element_families, machine), id(element_families))

@@ -11,6 +11,7 @@ import numpy as np
 from craton.methods.spectral_element.equations import absorbing_layer
 from craton.methods.spectral_element.mesh.mesh_statistics import quality_report, quality_warnings
 from craton.methods.waves import notes
+from craton.methods.waves.guided import guiding
 from craton.methods.waves.notes import highest
 from craton.model.globe import earth_chunk
 from craton.model.media import earth
@@ -22,6 +23,7 @@ FIRST_ORDER = (
     "(surface waves, sides 250 m away), of static offsets up to 43 %; layers (pml) leave 0.1 %"
 )
 LITTLE = 5e-4  # error of which nothing more is said
+GUIDING = 0.1  # see `guiding`: more is told
 GUIDED = 0.009  # measured in two layers, sides 2.2 km away
 
 
@@ -162,8 +164,9 @@ def layers(d, reflection):
     words += f"; reflection {reflection:g} at a right angle, frequency {frequency:.3g} Hz"
     rows = [("layers", f"{words}; made for {d.layers.speeds.words}")]
     if d.globe is None:
+        speeds = d.statistics.speeds
         left = max(absorbing_layer.left_behind(d, s.edge, s.width, frequency) for s in sides)
-        if absorbing_layer.guides(d) and left < GUIDED:
+        if guiding(speeds["vp"], speeds["vs"]) > GUIDING and left < GUIDED:
             words = f"about {GUIDED:.1%}, for contrasts guide waves along them"
         else:
             words = f"about {left:.2%}" if left > LITTLE else f"less than {LITTLE:.2%}"

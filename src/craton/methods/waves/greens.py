@@ -111,11 +111,6 @@ def sum_operator(stored):
     )
 
 
-def sum_operators():
-    """Return the operator of each storage: list of Operator."""
-    return [sum_operator("float32"), sum_operator("int16")]
-
-
 def sum_plan(columns, places, samples, stored, sums, rows):
     """Return the plan of weighted sums of series.
 

@@ -186,9 +186,9 @@ def sampler(model, region, region_names=()):
     media = [model.regions[name] for name in region_names if name in (model.regions or {})]
     numbers = [n for n, name in enumerate(region_names) if name in (model.regions or {})]
     only_regions = model.kind == "regions"
-    anisotropic = any(_anisotropic(m) for m in media) or (
-        not only_regions and (stiff(model) or rheology.anisotropic(model, region))
-    )
+    anisotropic = any(m.stiffness is not None or any(getattr(m, n) for n in properties.THOMSEN) for m in media)
+    if not only_regions:
+        anisotropic = anisotropic or stiff(model) or rheology.anisotropic(model, region)
     lossy = model.attenuation is not None
     names = properties.NAMES[: 8 if anisotropic else 5 if lossy else 3]
     bodies, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
@@ -203,10 +203,6 @@ def sampler(model, region, region_names=()):
         anisotropic,
         lossy,
     )
-
-
-def _anisotropic(medium):
-    return medium.stiffness is not None or any(getattr(medium, name) for name in properties.THOMSEN)
 
 
 def stiff(model):

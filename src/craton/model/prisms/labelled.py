@@ -101,7 +101,7 @@ def _of_layer(layer, density):
     shape = len(south), len(west)
     values = _density(layer.data_vars, density)
     low, high, rho = (
-        scale * np.array(np.broadcast_to(_ordered(part, dims), shape), float)
+        scale * np.array(np.broadcast_to(part.transpose(*dims) if hasattr(part, "dims") else part, shape), float)
         for part, scale in (
             (layer["bottom"], height_factor(layer["bottom"], "bottom")),
             (layer["top"], height_factor(layer["top"], "top")),
@@ -135,10 +135,6 @@ def _dimension(layer, axis):
             f"the layer has the dimensions {', '.join(map(str, layer.dims))}; it needs northing and easting, in metres"
         )
     return dim
-
-
-def _ordered(values, dims):
-    return values.transpose(*dims).values if hasattr(values, "dims") else values
 
 
 def _of_volume(volume, density):

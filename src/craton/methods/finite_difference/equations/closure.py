@@ -52,8 +52,10 @@ not to rounding, and stability is an observation (eigenvalues of half-spaces, lo
 theorem. Either way Rayleigh waves converge with order 2.
 """
 
+import tomllib
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -108,43 +110,8 @@ class Closure:
         return replace(self, spectral_radius=self.spectral_radius / rise, **changed)
 
 
-# order: (denominator, hm, hp, B) with B = Hm D1 restricted to the first rows and columns;
-# everything over the denominator.
-_TABLES = {
-    2: (2, [2], [1], [[-2]]),
-    4: (
-        576,
-        [659, 399, 705, 541],
-        [189, 753, 471, 603],
-        [[-668, 686, -27, 9], [51, -552, 552, -51], [75, -201, -552, 702], [-34, 67, 27, -684]],
-    ),
-    6: (
-        92160,
-        [108311, 53292, 127443, 77209, 94770, 91935],
-        [27360, 135015, 44715, 130005, 73305, 96480],
-        [
-            [-108446, 111191, -6420, 3330, 1755, -1410],
-            [4869, -67026, 64425, 315, -3438, 855],
-            [17886, -57429, -64884, 105480, -3465, 2412],
-            [-2092, 2593, 6447, -91620, 87210, -2970],
-            [-6240, 14265, 873, -21105, -86175, 103950],
-            [1863, -3594, -441, 3600, 4545, -108405],
-        ],
-    ),
-    8: (
-        645120,
-        [763847, 353514, 918246, 522508, 670635, 641970],
-        [188685, 954555, 298830, 924210, 503685, 678195],
-        [
-            [-765557, 787067, -51735, 32985, 4905, -7665],
-            [39843, -469362, 463710, -33930, 1449, -1710],
-            [133932, -422658, -483258, 810360, -68670, 30744],
-            [-25219, 31696, 81354, -709380, 656775, -40950],
-            [-42420, 101250, -10269, -116865, -639450, 753480],
-            [14301, -27993, 198, 16380, 50715, -779625],
-        ],
-    ),
-}
+# order: [denominator, hm, hp, B]
+_TABLES = {int(order): table for order, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()}
 HIGHEST = max(_TABLES)  # order
 
 

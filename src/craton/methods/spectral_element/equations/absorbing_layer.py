@@ -34,7 +34,6 @@ from craton.text import first_of
 
 # with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
 LEAST_GUIDING = 0.8
-GUIDING = 0.1  # of `guided.guiding`: more is told
 # of alpha: friction acts on motion faster than that (1: two layers 1.2 in place of 0.8 %; 4: slow
 # waves stay)
 CORNER = 2.0
@@ -195,13 +194,6 @@ class Layers:
         return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
 
 
-def frequency_of(sources, options):
-    """Return the frequency, Hz, that the layers are made for: that of the options, or the highest
-    peak frequency of the sources.
-    """
-    return options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
-
-
 def with_default_faces(d, scenario):
     """Return a `Medium` whose faces of which the scenario says nothing absorb by layers where these
     have room and are stable, else by first-order conditions; all ranks must call.
@@ -241,7 +233,7 @@ def distance_across(d, side):
 
 def build_layers(d, frequency, options):
     """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must
-    call. `frequency` is that of `frequency_of`, `options` are those of the PML.
+    call. `frequency`, Hz, is what layers are made for, `options` are those of the PML.
     """
     names = layered_faces(d)
     if not names:
@@ -330,11 +322,6 @@ def friction_of(d, speeds, share=None):
     guide = 1.0 if d.anisotropic else max(guided.guiding(speeds.vp, speeds.vs), LEAST_GUIDING)
     share = guided.strength(guided.PLATE if plate else guide, ratio) if share is None else share
     return share, guided.power(ratio)
-
-
-def guides(d):
-    """Return True where contrasts of the medium guide waves along layers."""
-    return guided.guiding(d.statistics.speeds["vp"], d.statistics.speeds["vs"]) > GUIDING
 
 
 def plane_side(d, name, options, frequency=0.0):

@@ -10,8 +10,8 @@ import numpy as np
 
 from craton.conventions import components, recorded_as
 
-# Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
-HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
+# What is made of stresses lives at full steps; all else is made of velocities, and sampled at half steps.
+FULL_STEP = ("pressure",)
 
 
 class Channel(NamedTuple):
@@ -84,12 +84,12 @@ class Channels(Sequence):
             number -= self.count * len(along)
             quantity, along = next(kinds)
         receiver, component = divmod(number, len(along))
-        return Channel(receiver, quantity, along[component], quantity in HALF_STEP, shot)
+        return Channel(receiver, quantity, along[component], quantity not in FULL_STEP, shot)
 
     def __iter__(self):
         for shot in range(self.shots):
             for quantity, along in self.kinds:
-                half = quantity in HALF_STEP
+                half = quantity not in FULL_STEP
                 for receiver in range(self.count):
                     for component in along:
                         yield Channel(receiver, quantity, component, half, shot)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import craton
-from craton.inverse.misfit import delays_of
+from craton.misfits import delays_of
 
 RATIO = np.sqrt(3)  # vp / vs
 

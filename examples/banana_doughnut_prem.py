@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import craton
-from craton.inverse.misfit import delays_of
+from craton.misfits import delays_of
 
 EARTH = 6371e3  # m
 PERIODS = {"P": 30.0, "S": 50.0}  # s, that the elements carry

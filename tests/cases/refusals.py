@@ -221,10 +221,12 @@ OF_SEM = [
     ("vs = 1700", f"vs = 1700\n{REGION}", "model.regions", "no named regions"),
     (BURST, 'kind = "plane_wave"\nwave = "P"\nz = -2000', "source.0.kind", "needs periodic sides"),
 ]
+ASIDE = 'device = "cpu"\n[model.regions.a]\nvp = 1000\nvs = 0\nrho = 1000\n[[receivers]]\nname = "F"\nat = [9, 9, 0]\nside = "fluid"'
 OF_MESH = [
     ('"valley.msh"', '"valley.msh"\nelement_size = 2', "domain.element_size", "mutually exclusive"),
     ("vs = 1700", f"vs = 1700\n{REGION.replace('rho', 'roh')}", "model.regions.a.roh", 'did you mean "rho"'),
     ("vs = 1700", "vs = 1700\ntopography = 20", "model.topography", "the mesh file defines the surface"),
+    ('device = "cpu"', ASIDE, "receivers.2.side", "only the mesh knows which side is fluid", "leave side out"),
 ]
 # numbers and texts beyond all sense, on the small case: refused before anything is allocated; the key, or a word if there is none
 HUGE = [

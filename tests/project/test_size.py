@@ -7,10 +7,10 @@ from paths import PACKAGE
 from tree import texts, walked
 
 CEILINGS = {  # what is counted: at most so many, and how far below that the ceiling is lowered
-    "lines of Python": (47_590, 100),
-    "lines of docstrings": (22_941, 100),
+    "lines of Python": (47_500, 100),
+    "lines of docstrings": (22_895, 100),
     "files": (441, 3),
-    "hasattr and getattr with a default": (199, 3),
+    "hasattr and getattr with a default": (198, 3),
     "isinstance of craton's own classes": (90, 3),
 }
 

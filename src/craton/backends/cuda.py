@@ -461,14 +461,9 @@ def dependent(a, b, plan):
         _meet(a, b, reach)
         for writer, other in ((a, b), (b, a))
         for name, reach in _touched(other)
-        for written in _written(writer)
-        if _same_memory(name, written, plan.arrays)
+        for written in writer.arrays[: len(writer.op.writes)]
+        if written and _same_memory(name, written, plan.arrays)
     )
-
-
-def _written(launch):
-    """Names of the arrays that a launch writes."""
-    return [name for name in launch.arrays[: len(launch.op.writes)] if name]
 
 
 def _touched(launch):

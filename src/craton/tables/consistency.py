@@ -20,6 +20,7 @@ def problems(scenario):
     yield from _places_on_earth(scenario)
     yield from _shots(scenario)
     yield from _boxes(scenario)
+    yield from _sides(scenario)
     step, sampling = scenario.time.step, scenario.output.sampling
     if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
         message = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
@@ -113,6 +114,14 @@ def _boxes(scenario):
                 if numbers is not None and len(numbers) != dimensions:
                     words = f"it has {len(numbers)} numbers, the domain {dimensions}"
                     yield f"{table}.{n}.{name}", words, "give as many"
+
+
+def _sides(scenario):
+    """Yield sides of contacts in a model with regions: where these meet is known to the mesh alone."""
+    for name in ("source", "receivers") if scenario.model.regions else ():
+        keys = [f"{name}.{n}.side" for n, entry in enumerate(getattr(scenario, name)) if entry.side is not None]
+        message = "in a model with regions only the mesh knows which side is fluid"
+        yield from ((key, message, "leave side out, and place it a little above or below the contact") for key in keys)
 
 
 # --- what looks wrong ---------------------------------------------------------------------------------------------

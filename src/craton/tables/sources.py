@@ -297,6 +297,7 @@ class _Elsewhere(Table):
     at: ClassVar[None] = None
     shot: ClassVar[None] = None
     shots: ClassVar[None] = None
+    side: ClassVar[None] = None
 
 
 class _SourceFile(_Elsewhere):

@@ -156,14 +156,6 @@ class Run(WaveRun):
     grid: RankGrid | None = None
 
 
-def _beside_a_kind(_, model):
-    return model.get("kind") != "regions"
-
-
-def _is_true(value, _):
-    return value is True
-
-
 _SEM = 'available only with method = "sem"'
 _RADIAL = f"{{value}} is a radial Earth model, {_SEM}"
 _LAYERS = 'write method = "sem" and domain.chunk, or kind = "layers" (with file = a table)'
@@ -175,9 +167,9 @@ _SURFACE = f"surface = true is {_SEM}"
 FOREIGN = (
     Foreign("model.kind", RADIAL, (_RADIAL, _LAYERS)),
     Foreign("model.kind", ("regions",), (_REGIONS, _KINDS)),
-    Foreign("model.regions", _beside_a_kind, (_REGIONS, "leave regions out")),
+    Foreign("model.regions", lambda _, model: model.get("kind") != "regions", (_REGIONS, "leave regions out")),
     Foreign("model.**.stiffness", refused=(_STIFFNESS, _THOMSEN)),
-    Foreign("snapshots.*.plane.surface", _is_true, (_SURFACE, "write plane = { z = 0 }"), up=1),
+    Foreign("snapshots.*.plane.surface", lambda value, _: value is True, (_SURFACE, "write plane = { z = 0 }"), up=1),
 )
 
 

@@ -92,18 +92,14 @@ def around(d, field, positions, derivative=None, fluid_first=False, in_matter=Tr
     for in_fluid, some in media:
         if len(some):
             part = spread(d, field, positions[some], some, derivative, in_fluid)
-            at_floor = in_fluid is not None and field in ("sxz", "syz")
-            yield Changed(part, lambda _, index, weight: weight * _off_floor(d, index)) if at_floor else part
+            if in_fluid is not None and field in ("sxz", "syz"):  # no shear stress on a level sea floor
+                part = Changed(part, lambda _, at, weight: weight * (d.layout.place(at)[0] != sides.flat_floor(d)))
+            yield part
     rows = [nodes(d, field, tuple(positions[n].tolist()), derivative, first[n]) for n in np.flatnonzero(cut)]
     if rows:
         index, _, weight = zip(*rows)
         counts = np.array([len(one) for one in index])
         yield Rows(np.flatnonzero(cut), counts, np.concatenate(index), np.concatenate(weight))
-
-
-def _off_floor(d, index):
-    """Return which points do not lie on a level sea floor, where shear stress is zero."""
-    return d.layout.place(index)[0] != sides.flat_floor(d)
 
 
 def spread(d, field, positions, numbers, derivative=None, fluid=None, vertical=None, **options) -> Spread:

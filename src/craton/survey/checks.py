@@ -67,8 +67,7 @@ def _source_problems(scenario, entry):
         if out:
             yield key, *out[1:]
         yield from _silent(scenario.domain.motion, entry)
-        if entry.kind != "force":
-            yield from _no_moment(entry)
+        yield from _no_moment(entry)
         yield from _wavelet_problems(entry.wavelet)
     elif wrong := [*_wavelet_problems(getattr(entry, "wavelet", None))]:
         yield from wrong
@@ -78,7 +77,8 @@ def _source_problems(scenario, entry):
 
 def _no_moment(entry):
     """Yield a moment tensor that is zero, or so small that its magnitude cannot be told."""
-    size = np.abs(sources.moment_tensor(entry)).max()
+    moment, _ = sources.mechanism(entry)
+    size = np.inf if moment is None else np.abs(moment).max()
     key = "tensor" if getattr(entry, "tensor", None) is not None else "moment"
     if size == 0:
         words = "all components of the moment tensor are zero"
@@ -93,8 +93,8 @@ def _silent(motion, entry):
     if motion is None:
         return
     across, direction, other = ([1], "along y", "P-SV") if motion == "SH" else ([0, 2], "in the (x, z) plane", "SH")
-    is_force = entry.kind == "force"
-    if not np.any(np.array(entry.vector)[across] if is_force else sources.moment_tensor(entry)[across][:, [0, 2]]):
+    moment, force = sources.mechanism(entry)
+    if not np.any(force[across] if moment is None else moment[across][:, [0, 2]]):
         words = f"this source has no component {direction}, so it excites no {motion} waves"
         yield "", words, f'rotate it, or write domain.waves = "{other}"'
 

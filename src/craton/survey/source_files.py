@@ -16,7 +16,7 @@ from craton.io.contents import FileSources, MissingLibrary
 from craton.io.limits import MOST_ROWS
 from craton.survey import geography, source_arrays, sources, wavelets
 from craton.survey.places import file_fault, globe_of
-from craton.survey.sources import PointSource, double_couple, moment_tensor, positions, shots, shots_of
+from craton.survey.sources import PointSource, double_couple, mechanism, positions, shots, shots_of
 from craton.tables.fields import Place
 
 RUPTURES = ("fsp", "srf")  # formats of finite faults
@@ -115,8 +115,7 @@ def _from_keys(entry, name, scenario):
     """One source, or one for each of its positions or shots; mechanisms of places on Earth are in true east, north, up
     there, others in the axes of the box.
     """
-    force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
-    moment = None if entry.kind == "force" else moment_tensor(entry)
+    moment, force = mechanism(entry)
     delayed, wavelet = (entry.wavelet.delay or 0) > 0, wavelets.build(entry.wavelet)
     number = {shot: n for n, shot in enumerate(shots(scenario))}
     names, xyz = shots_of(entry, name), positions(scenario, entry)

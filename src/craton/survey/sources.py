@@ -10,6 +10,7 @@ import numpy as np
 from craton.conventions import magnitude_to_moment, moment_to_magnitude
 from craton.io import contents
 from craton.survey import places, wavelets
+from craton.tables.fields import spatial
 
 # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start
 # there
@@ -162,16 +163,13 @@ def positions(scenario, entry):
     return [tuple(map(float, position)) for position in places.on_side(scenario, xyz, entry.side)]
 
 
-def moment_tensor(entry):
-    """Moment tensor, shape (3, 3), east-north-up, N m, of a scenario's ``explosion`` or
-    ``moment_tensor``.
+def mechanism(entry):
+    """Return moment tensor, (3, 3), N m, and force, (3,), N, of a point source's table, east-north-up: one of them is None."""
+    amplitude = MECHANISMS[entry.kind](entry)
+    return (amplitude, None) if amplitude.ndim == 2 else (None, amplitude)
 
-    Parameters
-    ----------
-    entry : source or receivers of a scenario
-    """
-    if entry.kind == "explosion":
-        return entry.moment * np.eye(3)
+
+def _moment_tensor(entry):
     if entry.tensor is not None:
         t = entry.tensor
         if hasattr(t, "six"):
@@ -179,6 +177,14 @@ def moment_tensor(entry):
         return np.array([[t.xx, t.xy, t.xz], [t.xy, t.yy, t.yz], [t.xz, t.yz, t.zz]], dtype=float)
     moment = entry.moment if entry.moment is not None else magnitude_to_moment(entry.magnitude)
     return double_couple(entry.strike, entry.dip, entry.rake, moment)
+
+
+# of the point sources that a scenario writes out: moment tensor (3, 3) or force (3,) of a table
+MECHANISMS = {
+    "moment_tensor": _moment_tensor,
+    "explosion": lambda entry: entry.moment * np.eye(3),
+    "force": lambda entry: np.array(spatial(entry.force), dtype=float),
+}
 
 
 def start_time(scenario, sources):

@@ -6,8 +6,8 @@ from craton.tables.fields import Place, Position, places
 from craton.tables.foreign import dotted
 from craton.tables.ground import frame_of
 from craton.tables.receivers import ReceiverGrid, Station
-from craton.tables.sources import Injection
-from craton.text import number, shown
+from craton.tables.sources import IN_THE_PLANE, Injection
+from craton.text import listed, number, shown
 
 ADD_PLACE = "add geographic = { longitude =, latitude = } to [domain]"
 SHALLOW = 0.1  # parts of the spacing: a source at a smaller depth was probably meant in km
@@ -47,7 +47,7 @@ def _in_the_plane(scenario):
     for n, source in enumerate(scenario.source):
         if hasattr(source, "file"):
             message = f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
-            yield f"source.{n}.kind", message, "use moment_tensor, explosion, force or plane_wave"
+            yield f"source.{n}.kind", message, f"use {listed(IN_THE_PLANE)}"
     for n in range(len(scenario.peaks)):
         message = "a map of peaks needs a 3-D domain"
         yield f"peaks.{n}", message, "leave [[peaks]] out, or give the domain three dimensions"

@@ -4,7 +4,7 @@ checked, in SI units.
 Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each. All tables are named here.
 """
 
-# ruff: noqa: F401 (tables, which `__all__` finds)
+# ruff: noqa: F401, F403, F405 (tables, which `__all__` finds)
 
 from pydantic_core import PydanticCustomError
 
@@ -44,64 +44,10 @@ from craton.tables import document, problems
 from craton.tables.document import Reading, checked, dumps, format_problems
 from craton.tables.fields import Place, Position, Table, one_of
 from craton.tables.ground import GroundFile, GroundTable, Water
-from craton.tables.medium import (
-    Ak135,
-    Attenuation,
-    Box,
-    Homogeneous,
-    Layer,
-    Layers,
-    Material,
-    ModelFile,
-    Perturbation,
-    Prem,
-    Properties,
-    PropertyFile,
-    Radial,
-    Regions,
-    Sphere,
-    Stiffness,
-)
-from craton.tables.receivers import (
-    Fibre,
-    FibrePath,
-    Lattice,
-    Line,
-    Peaks,
-    Plane,
-    Points,
-    ReceiverFile,
-    ReceiverGrid,
-    ReceiverLine,
-    Snapshot,
-    Station,
-)
+from craton.tables.medium import *
+from craton.tables.receivers import *
 from craton.tables.schema import Geographic, Gradient, Greens, Output, TimeSpan
-from craton.tables.sources import (
-    Brune,
-    CmtSolution,
-    CmtTensor,
-    Explosion,
-    ForceSolution,
-    Fsp,
-    Gaussian,
-    GaussianDerivative,
-    InjectedPlaneWave,
-    InjectedWavefield,
-    Injection,
-    Kuepper,
-    Lowpass,
-    MomentTensor,
-    PlaneWave,
-    PointForce,
-    QuakeMl,
-    Recording,
-    Ricker,
-    Samples,
-    SourceTable,
-    Srf,
-    Tensor,
-)
+from craton.tables.sources import *
 
 SCENARIOS = {name: method.scenario() for name, method in METHODS.items()}
 DEFAULT = next(iter(SCENARIOS))  # method of a file that names none

@@ -32,6 +32,26 @@ from craton.tables.fields import (
 from craton.tables.ground import EarthFile, Grounded
 from craton.text import listed, number
 
+# tables that users build in Python: names of `craton`
+__all__ = [
+    "Ak135",
+    "Attenuation",
+    "Box",
+    "Homogeneous",
+    "Layer",
+    "Layers",
+    "Material",
+    "ModelFile",
+    "Perturbation",
+    "Prem",
+    "Properties",
+    "PropertyFile",
+    "Radial",
+    "Regions",
+    "Sphere",
+    "Stiffness",
+]
+
 Speed = quantity("velocity", above=0)
 ShearSpeed = quantity("velocity", least=0)
 Density = quantity("density", above=0)

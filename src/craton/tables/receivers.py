@@ -39,6 +39,22 @@ from craton.tables.fields import (
 )
 from craton.text import number
 
+# tables that users build in Python: names of `craton`
+__all__ = [
+    "Fibre",
+    "FibrePath",
+    "Lattice",
+    "Line",
+    "Peaks",
+    "Plane",
+    "Points",
+    "ReceiverFile",
+    "ReceiverGrid",
+    "ReceiverLine",
+    "Snapshot",
+    "Station",
+]
+
 Side = choice("solid", "fluid")  # of a contact, for what lies exactly on it
 METRES_PER_DEGREE = 111_194.93  # on a sphere of 6371 km
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")

@@ -34,6 +34,33 @@ from craton.tables.fields import (
 from craton.tables.receivers import AnyAt, Line, Points, Side, SnapshotName
 from craton.text import listed, number
 
+# tables that users build in Python: names of `craton`
+__all__ = [
+    "Brune",
+    "CmtSolution",
+    "CmtTensor",
+    "Explosion",
+    "ForceSolution",
+    "Fsp",
+    "Gaussian",
+    "GaussianDerivative",
+    "InjectedPlaneWave",
+    "InjectedWavefield",
+    "Injection",
+    "Kuepper",
+    "Lowpass",
+    "MomentTensor",
+    "PlaneWave",
+    "PointForce",
+    "QuakeMl",
+    "Recording",
+    "Ricker",
+    "Samples",
+    "SourceTable",
+    "Srf",
+    "Tensor",
+]
+
 Moment = quantity("moment", above=0)
 TensorMoment = quantity("moment")
 Force = quantity("force")

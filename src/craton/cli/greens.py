@@ -32,8 +32,8 @@ def build(
     out = Path(out if out is not None else f"{Path(file).stem}-greens")
     survey, store = run_shots(shots, out, planned, greens.build, words)
     if not shots.quiet:
-        count, forces = len(store.stations), len(survey.shots)
-        print(f"done: {count} stations, {forces} forces\n  {out}", flush=True)
+        count, runs = len(store.stations), len(survey.shots)
+        print(f"done: {count} stations, {runs} runs\n  {out}", flush=True)
 
 
 def query(
@@ -45,7 +45,7 @@ def query(
     out: target("FILE", "File .nc or .mseed; by default seismograms.nc.") = None,
     station: option("A station; may be repeated.", **Names) = None,
     sampling: option("Interval, s.", kind=float | None, min=0, metavar="S") = None,
-    quantity: option("velocity, displacement, acceleration; may be repeated.", **Names) = None,
+    quantity: option("velocity, displacement, acceleration, or pressure; may be repeated.", **Names) = None,
     mtuq: option("Write SAC files of Green's functions at its place for MTUQ there.", metavar="FOLDER") = None,
     force: flag("force", "Replace the files.") = False,
 ):
@@ -70,7 +70,7 @@ def query(
     if path.suffix not in (".nc", ".mseed"):
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
     refuse_present("-o", path, force)
-    dataset = seismograms(store, source, station, sampling, quantity or ("velocity",))
+    dataset = seismograms(store, source, station, sampling, quantity)
     with whole(path):
         if path.suffix == ".nc":
             dataset.to_netcdf(path)
@@ -101,11 +101,11 @@ def seismograms(store, source, stations, sampling, quantities):
     from craton.greens import open as open_store
 
     database = open_store(store)
-    for name in quantities:
-        known("--quantity", name, ("velocity", "displacement", "acceleration"), "quantity")
+    for name in quantities or ():
+        known("--quantity", name, ("velocity", "displacement", "acceleration", "pressure"), "quantity")
     for warning in database.warnings(source):
         print(warning, file=sys.stderr)
-    return database.seismograms(source, stations, sampling, None, tuple(quantities))
+    return database.seismograms(source, stations, sampling, None, quantities)
 
 
 app = typer.Typer(

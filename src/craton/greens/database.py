@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from craton.backends.cpu import host_memory
-from craton.conventions import TENSOR, VECTOR
+from craton.conventions import TENSOR, recorded_as
 from craton.errors import CratonError, ResourceError, ScenarioError, refuse, refuse_all
 from craton.greens.fields import Fields
 from craton.greens.synthesis import LOST, Synthesis, key_of, moments_of, six_numbers
@@ -182,6 +182,8 @@ class Database:
         m.
     volume : (2, 3) array
         Its corners, m.
+    quantity : str
+        What stations record: ``"velocity"``, in fluids alone ``"pressure"``.
     max_frequency : float
         Hz.
     scenario_on_grid : Scenario
@@ -207,14 +209,16 @@ class Database:
         self._about = about = About.read(folder / ".zattrs", dict(group.attrs))
         names, components = (list(map(str, column)) for column in columns)
         self.stations = list(dict.fromkeys(names))
-        self.components = "".join(c for c in VECTOR if c in components)
+        self.components = "".join(dict.fromkeys(components))
         firsts = [names.index(name) for name in self.stations]
         self.positions = np.stack(places, axis=1)[firsts]
         self.max_frequency = about.max_frequency
         self.volume = np.array(about.volume, float)
-        self.synthesis = Synthesis(about.dt, about.start, about.every, self._fields.samples, self.max_frequency)
         field = self._moment_field()
         self.scenario_on_grid, self._medium, self._rows = field.scenario, field.values, field.volume.rows
+        self.quantity = field.volume.quantity
+        axis = about.dt, about.start, about.every, self._fields.samples
+        self.synthesis = Synthesis(*axis, self.max_frequency, self.quantity)
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
@@ -249,8 +253,8 @@ class Database:
 
     # --- seismograms -------------------------------------------------------------------------------
 
-    def seismograms(self, source=None, stations=None, sampling=None, duration=None, quantities=("velocity",)):
-        """Return the velocities of a source, or of several that act together, at stations.
+    def seismograms(self, source=None, stations=None, sampling=None, duration=None, quantities=None):
+        """Return the velocities or pressures of a source, or of several that act together, at stations.
 
         Parameters
         ----------
@@ -263,8 +267,8 @@ class Database:
             s; by default half the interval of what is stored.
         duration : float, optional
             Where they end, s; by default where those of the scenario do, and no later.
-        quantities : sequence of str
-            ``"velocity"``, ``"displacement"``, ``"acceleration"``.
+        quantities : sequence of str, optional
+            ``"velocity"``, ``"displacement"``, ``"acceleration"``, or ``"pressure"``; by default what stations record.
 
         Returns
         -------
@@ -274,7 +278,7 @@ class Database:
         Raises
         ------
         ScenarioError
-            A source lies outside of the volume, or is a force; there is no such station.
+            A source lies outside of the volume, or is a force; there is no such station or quantity.
         ResourceError
             They do not fit into memory.
         """
@@ -285,13 +289,16 @@ class Database:
         from craton.survey.geography import local
         from craton.survey.receivers import located
 
-        scenario, chosen = self._changed(source), self._chosen(stations)
+        scenario, chosen, quantities = self._changed(source), self._chosen(stations), quantities or (self.quantity,)
+        for name in quantities:
+            if recorded_as(name) != self.quantity:
+                refuse("quantities", f"the stations record {self.quantity}, not {name}", "leave it out")
         sources = moments_of(scenario, self._medium)
         values = len(self.stations) * len(self.components)
         times = self._times(sources, sampling, duration, values)
         places = located(receivers.build(scenario), scenario, sources)
         motion, step = scenario.domain.motion, times[1] - times[0]
-        channels = channels_of(len(places), ("velocity",), motion)
+        channels = [channel._replace(at=0.5) for channel in channels_of(len(places), (self.quantity,), motion)]
         samples = np.zeros((len(times), len(channels)))
         columns = self._columns(chosen)
         samples[:, columns] = self._sum(sources, chosen, times).reshape(len(columns), -1).T
@@ -305,7 +312,7 @@ class Database:
         return dataset.isel(receiver=chosen)
 
     def batch(self, xyz, moment, wavelet, stations=None, sampling=None, duration=None, out=None):
-        """Return the velocities of many sources, each by itself.
+        """Return what stations record of many sources, each by itself.
 
         Sources are summed TOGETHER at a time: what it needs beside the outcome does not grow with
         their number. They are fastest in an order in which neighbours are close to each other.
@@ -326,8 +333,8 @@ class Database:
 
         Returns
         -------
-        velocity : (n, receivers, components, times) array
-            m/s.
+        records : (n, receivers, components, times) array
+            m/s, or Pa.
         times : array
             s.
 
@@ -356,12 +363,12 @@ class Database:
                 part = slice(first, first + TOGETHER)
                 strain = self._strain(columns, self._rows(xyz[part], six[part]))
                 with machine.work():
-                    velocity = strain @ transform
-                out[part, *where] = self._finite(machine.to_host(velocity))
+                    records = strain @ transform
+                out[part, *where] = self._finite(machine.to_host(records))
         return out, times
 
     def derivatives(self, source, stations=None, sampling=None, duration=None):
-        """Return the velocities of the six unit moments at the place of a source: what moment tensor
+        """Return what stations record of the six unit moments at the place of a source: what moment tensor
         inversions need.
 
         Parameters
@@ -372,7 +379,7 @@ class Database:
         Returns
         -------
         xarray.DataArray
-            ``(tensor, receiver, component, time)``, m/s for 1 N m.
+            ``(tensor, receiver, component, time)``, m/s or Pa for 1 N m.
         """
         point = self.single_source(source)
         rows = self._rows(np.array([point.xyz] * len(TENSOR), float), np.eye(len(TENSOR)))
@@ -380,7 +387,7 @@ class Database:
         return self._labelled(labels, rows, point.wavelet, stations, sampling, duration)
 
     def slopes(self, source, stations=None, sampling=None, duration=None):
-        """Return how the velocities of a source change with its position: what inversions for a
+        """Return how the records of a source change with its position: what inversions for a
         hypocentre need.
 
         Differences of the weights, of fourth order over SHIFT of the spacing; the source lies 2
@@ -394,7 +401,7 @@ class Database:
         Returns
         -------
         xarray.DataArray
-            ``(axis, receiver, component, time)``, m/s for 1 m along x, y, z of the model.
+            ``(axis, receiver, component, time)``, m/s or Pa for 1 m along x, y, z of the model.
         """
         point, step = self.single_source(source), SHIFT * self._resolution
         axes = [0, 2] if self.scenario.domain.planar else [0, 1, 2]
@@ -456,7 +463,7 @@ class Database:
     # --- parts -------------------------------------------------------------------------------------
 
     def _sum(self, sources, chosen, times):
-        """Velocities of sources that act together, (receivers, components, times)."""
+        """Return the records of sources that act together, (receivers, components, times)."""
         xyz = np.array([s.xyz for s in sources], float)
         self._inside(xyz)
         six = six_numbers([s.moment for s in sources])
@@ -470,14 +477,14 @@ class Database:
                 wavelet = sources[begin + rows[0]].wavelet
                 rates = rates + self.synthesis.rates(strain[rows].sum(axis=0), wavelet)
         first = min(s.wavelet.start for s in sources)
-        velocity = self._finite(self.synthesis.velocities(rates, first, times))
-        return velocity.reshape(len(chosen), len(self.components), -1)
+        records = self._finite(self.synthesis.records(rates, first, times))
+        return records.reshape(len(chosen), len(self.components), -1)
 
-    def _finite(self, velocity):
-        """Return velocities; refused where one is no number."""
-        if not np.isfinite(velocity).all():
+    def _finite(self, records):
+        """Return records; refused where a sample is no number."""
+        if not np.isfinite(records).all():
             raise Damaged(self.path / RESULT, "its seismograms are not finite")
-        return velocity
+        return records
 
     def single_source(self, source=None):
         """Return the point moment that a source is.
@@ -504,7 +511,7 @@ class Database:
         return sources[0]
 
     def _labelled(self, labels, rows, wavelet, stations, sampling, duration):
-        """Return the velocities of sums of rows, one for each label: xarray.DataArray."""
+        """Return the records of sums of rows, one for each label: xarray.DataArray."""
         import xarray as xr
 
         chosen = self._chosen(stations)
@@ -512,14 +519,14 @@ class Database:
         times = self._times([wavelet], sampling, duration, values)
         strain = self._on_host(self._columns(chosen), rows)
         rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
-        velocity = self._finite(self.synthesis.velocities(rates, wavelet.start, times))
+        records = self._finite(self.synthesis.records(rates, wavelet.start, times))
         coordinates = labels | {
             "receiver": [self.stations[n] for n in chosen],
             "component": list(self.components),
             "time": times,
         }
         shape = tuple(map(len, coordinates.values()))
-        return xr.DataArray(velocity.reshape(shape), coordinates, tuple(coordinates))
+        return xr.DataArray(records.reshape(shape), coordinates, tuple(coordinates))
 
     def _transform(self, wavelet, times):
         """Return `Synthesis.matrix` on the machine."""

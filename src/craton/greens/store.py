@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.conventions import VECTOR
+from craton.conventions import VECTOR, components
 from craton.driver.march import Observer
 from craton.errors import ComputationError, Problem, ResourceError, refuse, refuse_all
 from craton.greens import fields
@@ -26,7 +26,9 @@ from craton.survey import leapfrog
 from craton.tables.fields import spatial
 from craton.text import megabytes, text_sections
 
-FORCE = 2.0**40  # N: strain rates far above the smallest numbers of float32; no digits are lost
+FORCE = (
+    2.0**40
+)  # N, or m3 of an injected volume: strain rates far above the smallest numbers of float32; no digits are lost
 BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
 # of seismograms against those of runs, L2: medians and worst of bench/results/greens_cpu.json
 ERRORS = {"float32": "5e-7, at most 1e-5", "16 bits": "6e-5, at most 1e-3"}
@@ -275,9 +277,9 @@ def prepare(scenario):
     field, problems = METHODS[scenario.method].moment_field(bounded, low, high)
     refuse_all(problems)
     stations = stations_of(field.scenario)
-    forces, bare = forces_of(scenario, stations), bare.model_copy(update={"receivers": ()})
-    first = with_force(bare, stations, *next(iter(forces.values())), settings.max_frequency)
-    planned, problems = planned_of(Shot("greens", first))
+    forces, bare = forces_of(scenario, stations, field.volume.quantity), bare.model_copy(update={"receivers": ()})
+    first = next(iter(forces.values()))
+    planned, problems = planned_of(Shot("greens", with_force(bare, stations, field, *first, settings.max_frequency)))
     refuse_all(problems)
     every = interval_steps(settings.max_frequency, planned.dt)
     if not every:
@@ -286,7 +288,9 @@ def prepare(scenario):
     extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
     time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
     bare = bare.model_copy(update={"time": time})
-    shots = [Shot(name, with_force(bare, stations, *force, settings.max_frequency)) for name, force in forces.items()]
+    shots = [
+        Shot(name, with_force(bare, stations, field, *force, settings.max_frequency)) for name, force in forces.items()
+    ]
     planned, problems = planned_of(shots[0])
     refuse_all(problems)
     given = {"scenario": scenario}
@@ -315,20 +319,22 @@ def stations_of(scenario):
     return stations
 
 
-def forces_of(scenario, stations):
-    """Return the forces: name of each -> (number of the station, component)."""
-    motion = {"P-SV": "EZ", "SH": "N"}.get(scenario.domain.motion, "".join(VECTOR))
-    return {f"{name}.{c}": (n, c) for n, name in enumerate(stations.names) for c in motion}
+def forces_of(scenario, stations, quantity):
+    """Return the forces, for pressure the injected volumes: name of each -> (number of the station, component)."""
+    along = components(quantity, scenario.domain.motion)
+    return {f"{name}.{c}": (n, c) for n, name in enumerate(stations.names) for c in along}
 
 
-def with_force(scenario, stations, number, component, max_frequency):
-    """Return a scenario with a force at a station, along its true east, north or up.
+def with_force(scenario, stations, field, number, component, max_frequency):
+    """Return a scenario with a force at a station, along its true east, north or up, or for pressure with a volume that
+    is injected there: a moment of the bulk modulus times the volume.
 
     Parameters
     ----------
     scenario : Scenario
     stations : Receivers
         With what is known of them on Earth.
+    field : MomentField
     number : int
         Of the station.
     component : str
@@ -344,9 +350,14 @@ def with_force(scenario, stations, number, component, max_frequency):
         at = {name: where[name] for name in ("longitude", "latitude", "depth")}
     elif stations.stations is not None and stations.stations.axes is not None:
         force = stations.stations.axes[number] @ force
-    tables = {name: getattr(scenario, name) for name in scenario.model_fields_set}
+    given = scenario.model_fields_set & set(type(scenario).model_fields)
+    tables = {name: getattr(scenario, name) for name in given}
     wavelet = {"kind": "lowpass", "frequency": max_frequency}
     source = {"kind": "force", "at": at, "force": force.tolist(), "wavelet": wavelet}
+    if field.volume.quantity == "pressure":
+        vp, vs, rho = (float(v[0]) for v in field.values(stations.xyz[[number]]))
+        moment = FORCE * rho * (vp**2 - 4 / 3 * vs**2)
+        source = {"kind": "explosion", "at": at, "moment": moment, "wavelet": wavelet}
     return type(scenario)(**{**tables, "source": [source]})
 
 
@@ -401,14 +412,14 @@ def words(survey):
     settings, volume = survey.settings, survey.volume
     bytes_of_point = survey.nbytes_kept / volume.places * volume.per_point
     rows = [
-        ("stations", f"{len(survey.stations)}, {len(survey.shots)} forces"),
-        ("runs", f"{survey.planned.steps:,} steps for each force"),
+        ("stations", f"{len(survey.stations)}, {len(survey.shots)} runs"),
+        ("runs", f"{survey.planned.steps:,} steps for each"),
         (
             "volume",
             f"{volume.places // volume.per_point:,} points of the {volume.of_what}; {bytes_of_point:,.0f} bytes for each",
         ),
         ("samples", f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz"),
-        ("memory", f"{megabytes(survey.memory)} for each force that runs, beside Python"),
+        ("memory", f"{megabytes(survey.memory)} for each run, beside Python"),
         ("storage", f"{settings.storage}: seismograms differ from runs by {ERRORS[settings.storage]}"),
         ("on disk", megabytes(survey.nbytes_kept)),
     ]

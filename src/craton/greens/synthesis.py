@@ -2,8 +2,9 @@
 are stored, and what makes a wavelet's velocities of them.
 
 The field is that of a force with the history p, `wavelets.lowpass_shape`. A source with the moment
-rate s moves a station with v = s * p^-1 * integral of e dt (Aki & Richards 2002, section 3.1): all
-in the frequency domain, where p is known.
+rate s moves a station with v = s * p^-1 * integral of e dt (Aki & Richards 2002, section 3.1), where e
+is the field: all in the frequency domain, where p is known. Pressure is that of an injected volume
+with the rate p, and not integrated.
 """
 
 import math
@@ -15,6 +16,7 @@ import numpy as np
 from craton.conventions import TENSOR_AXES
 from craton.errors import ScenarioError, refuse
 from craton.survey import leapfrog, wavelets
+from craton.survey.channels import FULL_STEP
 from craton.survey.source_arrays import Catalogue, FiniteFault
 
 BAND = 1.3  # times max_frequency, up to which spectra are kept
@@ -67,12 +69,14 @@ class Synthesis:
         Steps from one stored sample to the next, and samples.
     max_frequency : float
         Hz.
-    place : float
-        Time of the first sample in steps after the start.
+    quantity : str
+        What stations record, see `craton.methods.waves.greens.Volume`.
     """
 
-    def __init__(self, dt, start, every, count, max_frequency, place=0.5):
-        self.dt, self.every, self.place, self.count = dt, every, place, count
+    def __init__(self, dt, start, every, count, max_frequency, quantity):
+        self.dt, self.every, self.count, self.quantity = dt, every, count, quantity
+        # in steps after the start: time of the first sample
+        self.place = 1.0 if quantity in FULL_STEP else 0.5
         self.interval, self.start = every * dt, start
         self.max_frequency, self._last, self._matrix = max_frequency, None, None
         from scipy.fft import next_fast_len
@@ -145,8 +149,8 @@ class Synthesis:
         """
         return self.spectra(series) * self.factor(wavelet)
 
-    def velocities(self, rates, begin, times):
-        """Return velocities at equidistant times, (columns, times).
+    def records(self, rates, begin, times):
+        """Return what stations record at equidistant times, (columns, times).
 
         Parameters
         ----------
@@ -161,6 +165,8 @@ class Synthesis:
         mean = rates[:, :1].real / (self.length * self.interval)
         with np.errstate(divide="ignore", invalid="ignore"):
             integrated = rates / (2j * np.pi * f)
+        if self.quantity == "pressure":
+            mean, integrated = np.zeros_like(mean), rates.copy()
         integrated[:, 0] = 0.0
         step = times[1] - times[0] if len(times) > 1 else self.interval
         # harmonics repeat: before the wavelet begins there is what fades behind the last sample
@@ -170,17 +176,17 @@ class Synthesis:
         return out - at_rest
 
     def matrix(self, wavelet, times):
-        """Return what makes velocities of series: (samples, times), for many series.
+        """Return what makes records of series: (samples, times), for many series.
 
         Parameters
         ----------
         wavelet, times
-            As of `rates` and `velocities`.
+            As of `rates` and `records`.
         """
         key = key_of(wavelet), len(times), times[0], times[-1]
         if self._matrix is None or self._matrix[0] != key:
             parts = [
-                self.velocities(self.rates(rows, wavelet), wavelet.start, times)
+                self.records(self.rates(rows, wavelet), wavelet.start, times)
                 for rows in np.array_split(np.eye(self.count), -(-self.count // TOGETHER))
             ]
             # the wavelet stays with it: one of samples is told apart as an object

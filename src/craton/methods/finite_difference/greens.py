@@ -35,7 +35,7 @@ class GridVolume:
     d: Any
     box: tuple
 
-    of_what = "grid"
+    quantity, of_what = "velocity", "grid"
 
     @property
     def per_point(self):

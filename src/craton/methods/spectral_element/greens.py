@@ -44,7 +44,7 @@ class ElementVolume:
     d: Any
     elements: np.ndarray
 
-    per_point, of_what = 3, "elements"
+    quantity, per_point, of_what = "velocity", 3, "elements"
 
     @property
     def places_of_element(self):

@@ -2,7 +2,8 @@
 sums the stored series.
 
 Reading and injecting are transposes in the norm of the scheme. The velocity that a station records of a moment is therefore what the moment
-takes of the strain rates of a force at the station, exact to rounding (Aki & Richards 2002, section 2.3.2, for the continuum).
+takes of the strain rates of a force at the station, exact to rounding (Aki & Richards 2002, section 2.3.2, for the continuum), and the
+pressure in a fluid what it takes of the pressure of a volume that is injected there.
 """
 
 from collections.abc import Mapping
@@ -24,10 +25,12 @@ ROWS_OF_SUM = 3072  # rows that a sum has about, for the traffic of the declarat
 
 
 class Volume(Protocol):
-    """Places in a volume at which a store has the field of a force, one number each.
+    """Places in a volume at which a store has the field of a force or an injected volume, one number each.
 
     Attributes
     ----------
+    quantity : str
+        What stations record: ``"velocity"`` of a method with forces, or ``"pressure"`` of one of fluids alone.
     places, per_point : int
         All of them, and those of one point.
     of_what : str
@@ -38,6 +41,7 @@ class Volume(Protocol):
         Fields that a picture takes, and where.
     """
 
+    quantity: str
     places: int
     per_point: int
     of_what: str

@@ -58,10 +58,8 @@ def energy(case, device):
     return rows
 
 
-def energies(scenario, order, device, every=11):
-    """Return the energy now and then once the sources are silent, and the steps between the first
-    and the last look.
-    """
+def energies(scenario, order, device):
+    """Return the energy at each step once the sources are silent, and the steps from the first to the last."""
     planned = driver.plan(scenario)
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
@@ -69,12 +67,12 @@ def energies(scenario, order, device, every=11):
     program = waves.commit(scenario, planned, backend(device))
     weights, values = weighted(program, order), []
     for step in range(planned.steps):
-        looked = step > quiet and step % every == 0
+        looked = step > quiet
         before = {name: program.host(name) for name in ("vx", "vy", "vz", *STRESS)} if looked else None
         program.step(step)
         if looked:
             values.append(energy_of(weights, before, [program.host(name) for name in ("vx", "vy", "vz")]))
-    return np.array(values), (len(values) - 1) * every
+    return np.array(values), len(values) - 1
 
 
 def weighted(program, order):

@@ -259,6 +259,7 @@ def test_what_elements_do_not_cover_is_refused_before_anything_runs(of_elements)
         ("pressure in an anisotropic", elements(model=small.ANISOTROPIC, waveforms=["pressure"]), {}),
         ("velocity in a fluid", small.scenario_of("sea", waveforms=["velocity"]), {}),
         ("cannot be taken back: attenuation remembers", lossy, {"storage": "boundaries"}),
+        ("every 1,000 steps, and the run has 26", elements(), {"every": 1000}),
         ("Q of an elastic medium", elements(), {"parameters": small.WITH_Q}),
         ("the medium is anisotropic", elements(model=small.ANISOTROPIC), {"parameters": ("vp",)}),
         ("the medium is isotropic", elements(), {"parameters": ("c11", "c44")}),

@@ -72,18 +72,22 @@ class Options:
         Raises
         ------
         ScenarioError
-            Steps of this scenario cannot be taken back, or not with such sums, or several ranks cannot
-            share it.
+            `every` is beyond the run; steps of this scenario cannot be taken back, or not with such sums, or several
+            ranks cannot share it.
         ResourceError
             It does not fit.
         """
+        steps = linear.d.steps
+        if self.every > steps:
+            words = f"every {self.every:,} steps, and the run has {steps:,}"
+            refuse("every", words, "use 1, or some steps of the shortest period")
         memory = self._memory_of_all(machine, comm)
         if linear.ends is not None:  # spectral elements
-            self._refuse_sums("auto", "spectral elements have one sum for each parameter anyway")
+            self._refuse_sums("spectral elements have one sum for each parameter anyway")
             share = memory / comm.size
             return ElementExperiment(linear, machine, self.every, share, self.storage, comm, everywhere)
         why = linear.sums_need_fields() or ("several ranks share a run" if comm.size > 1 else "")
-        self._refuse_sums(self.storage, why)
+        self._refuse_sums(why)
         chosen = storages.choose(linear, machine, self.every, memory, self.storage)
         bits = chosen.margin.bits if chosen.margin else 0
         with agreed(comm):
@@ -105,15 +109,14 @@ class Options:
                 memory /= place(comm).ranks
         return comm.size * min(comm.gather(memory))
 
-    def _refuse_sums(self, storage, why):
-        """Refuse sums that there are not, and those of parameters where `why` says that, or a storage
-        from which no steps are taken back.
+    def _refuse_sums(self, why):
+        """Refuse sums that there are not, and those of parameters where `why` says that, or with a storage from which no
+        steps are taken back.
         """
         if self.sums not in GRADIENT_SUMS:
-            words, remedy = f"there are no sums {self.sums!r}", choice(self.sums, GRADIENT_SUMS)
-            refuse("sums", words, remedy)
-        if storage in ("increments", "checkpoints"):
-            why = why or f'storage "{storage}" takes no steps back'
+            refuse("sums", f"there are no sums {self.sums!r}", choice(self.sums, GRADIENT_SUMS))
+        if self.storage in ("increments", "checkpoints"):
+            why = why or f'storage "{self.storage}" takes no steps back'
         if self.sums == "parameters" and why:
             refuse("sums", f"sums cannot be those of parameters: {why}", 'use sums "auto"')
 

@@ -98,16 +98,13 @@ def choose(linear, machine: Machine, every, memory, asked):
     Raises
     ------
     ScenarioError
-        There is no storage `asked`, or steps of this scenario cannot be taken back; `every` is beyond the run.
+        There is no storage `asked`, or steps of this scenario cannot be taken back.
     ResourceError
         It does not fit.
     """
     d = linear.d
     if asked not in GRADIENT_STORAGES:
         refuse("storage", f"there is no storage {asked!r}", choice(asked, GRADIENT_STORAGES))
-    if every > d.steps:
-        words = f"every {every:,} steps, and the run has {d.steps:,}"
-        refuse("every", words, "use 1, or some steps of the shortest period")
     count = math.ceil(d.steps / every)
     slot, variables = (n * math.prod(d.shape) * width(d) // 8 for n in (len(d.fields), d.memory_variables))
     if asked == "increments" or (asked == "auto" and count * slot <= memory):

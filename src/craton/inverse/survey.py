@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import CratonError, ResourceError, ScenarioError, refuse, refuse_all
+from craton.errors import CratonError, ScenarioError, refuse, refuse_all
+from craton.integrity import Damaged, writing
 from craton.inverse.data import by_shot, matched, on_grid
 from craton.inverse.options import Options, rows_of
 from craton.inverse.problem import Problem, gradient
@@ -74,26 +75,18 @@ class GradientSurvey(Survey):
             Attributes.
         """
         import xarray as xr
-        import zarr
 
-        from craton.output.arrays import ZARR_FORMAT, consolidate, packed
+        from craton.output.arrays import consolidate, create, write_dataset
         from craton.output.shots import add_quantity
 
         blank = np.zeros(self.problem.shape[1:], np.float32)
         sample = self._on_grid(dict.fromkeys(self.fields, blank))
         origin, of_shots = on_earth(self.shots)
         names = ("shot", np.array([s.name for s in self.shots], dtype=str))
-        coordinates = {name: sample.coords[name] for name in sample.coords}
-        whole = xr.Dataset(
-            {"misfit": ("shot", np.full(len(self.shots), np.nan))},
-            coordinates | {"shot": names} | of_shots,
-            sample.attrs | about | origin,
-        )
-        encoding = {name: packed() for name in whole.variables}
-        encoding["misfit"]["chunks"] = (1,)  # processes never meet in a file
-        how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
-        whole.to_zarr(path, mode="w", encoding=encoding, **how)
-        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        coordinates = dict(sample.coords) | {"shot": names} | of_shots
+        group = write_dataset(path, xr.Dataset(coords=coordinates, attrs=sample.attrs | about | origin))
+        # processes never meet in a file
+        create(group, "misfit", (len(self.shots),), (1,), float, ("shot",))
         for name, variable in sample.data_vars.items():
             dims = ("shot", *variable.dims)
             add_quantity(group, name, (len(self.shots), *variable.shape), variable, dims, "")
@@ -118,17 +111,15 @@ class GradientSurvey(Survey):
         ResourceError
             What a shot left is damaged, or nothing can be written.
         """
-        from craton.output.arrays import packed
+        from craton.output.arrays import consolidate, write_dataset
 
         total, aside = self._summed(out), out / f".{RESULT}"
-        encoding = {name: packed() for name in total.variables}
-        try:
+        with writing(out / RESULT):
             for old in (aside, out / RESULT):
                 shutil.rmtree(old, ignore_errors=True)
-            total.to_zarr(aside, mode="w", encoding=encoding, zarr_format=2, consolidated=True)
+            write_dataset(aside, total)
+            consolidate(aside)
             aside.rename(out / RESULT)
-        except OSError as error:
-            raise ResourceError(f"could not write {out / RESULT}: {error.strerror or error}") from error
 
     def _summed(self, out):
         """Return the sum of what all shots left, in their order: xarray.Dataset."""
@@ -147,7 +138,6 @@ class GradientSurvey(Survey):
         """Refuse to sum a store that is not as the shots wrote it, with the files to be removed, so that their shot is computed
         again.
         """
-        from craton.integrity import Damaged
         from craton.output.inspection import inspect_store
 
         for damage in inspect_store(path)[0]:
@@ -196,18 +186,18 @@ def gradient_of_shot(task, log, observed, options):
     """Compute the gradient of the shot of a task, from the path of the observed data of all shots and the options of
     `craton.gradient`, and write it; return its state.
     """
-    import zarr
-
-    from craton.output.arrays import ZARR_FORMAT
+    from craton.output.arrays import open_group
+    from craton.output.shots import shared_folder
     from craton.scenario import loads
 
     with opened(observed) as data:
         of_this = by_shot(data, [task.name], "gradient.observed")[0].load()
     out = gradient(loads(task.text), of_this, **options, ranks=task.ranks)
-    group = zarr.open_group(task.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-    for name in (*options["parameters"], "illumination"):
-        group[name][task.number] = out[name].values
-    group["misfit"][task.number] = out.attrs["misfit"]
+    with writing(f"to {task.zarr}"), shared_folder(task.zarr):
+        group = open_group(task.zarr, "r+")
+        for name in (*options["parameters"], "illumination"):
+            group[name][task.number] = out[name].values
+        group["misfit"][task.number] = out.attrs["misfit"]
     return {"state": "finished", "misfit": out.attrs["misfit"]}
 
 

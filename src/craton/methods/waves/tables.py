@@ -32,6 +32,8 @@ INJECT = _operator("inject", "state", TABLE, ("state", "force"))
 SAMPLE = _operator("sample", "ring", ("state", "source", "first", "weight", "step"), ("state", "field"))
 WINDOW, HOLD = (_operator(name, "now", ("begin", "at", "series", "step")) for name in ("window", "hold"))
 ADVANCE = _operator("advance", "step", ())
+STEP = {"step": Array("points", (1,), np.int32)}  # the number of the step, and what counts it
+COUNT_STEPS = Launch(ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
 
 
 def table_of(index, weight, column):
@@ -208,12 +210,10 @@ def sampling(first, source, weight, slots, precision):
     slots : int
     precision : str
     """
-    arrays, launches = {"step": Array("points", (1,), np.int32)}, []
-    if len(first) > 1:
-        more, sample = sampled("record", "sample", (first, source, weight), slots, precision)
-        arrays, launches = arrays | more, [sample]
-    launches.append(Launch(ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
-    return arrays, launches
+    if len(first) == 1:
+        return dict(STEP), [COUNT_STEPS]
+    arrays, sample = sampled("record", "sample", (first, source, weight), slots, precision)
+    return STEP | arrays, [sample, COUNT_STEPS]
 
 
 def sampled(record, name, rows, slots, precision, block="state"):

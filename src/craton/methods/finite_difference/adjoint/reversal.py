@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.operator import Operator, Struct
-from craton.core.plan import Array, Launch, StepPlan
+from craton.core.plan import Array, Launch
 from craton.core.subdomain import clip
 from craton.methods.finite_difference.adjoint import increments, parameter_sums, transposed
 from craton.methods.finite_difference.adjoint.parameter_sums import (
@@ -452,7 +452,6 @@ def plan(d, columns, residuals, taps, sources, margin, slots, every=1, light=Fal
     if by_parameters:
         behind, pieces = parameter_sums.remembered_behind(d, arrays, pieces, remembered)
         arrays |= behind
-    arrays |= {"step": Array("points", (1,), np.int32)}
     arrays |= history(d, margin, slots)
     stressed = residuals[0] >= d.start_of(d.stress[0]) - d.layout.first
     halves = {"residual_velocity": ~stressed, "residual_stress": stressed}
@@ -499,15 +498,9 @@ def plan(d, columns, residuals, taps, sources, margin, slots, every=1, light=Fal
             sampled.get("force"),
             *restoring(d, margin, slots, "velocity"),
         ],
-        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})],
     }
     exchanged = {f"backward {part}": part for part in ("stress", "velocity")}
-    return StepPlan(
-        precision=d.precision,
-        layout=d.layout,
-        arrays=arrays,
-        phases=tuple(transposed.phase_of(d, name, launches, exchanged, BACKWARD) for name, launches in phases.items()),
-    )
+    return transposed.plan_of(d, arrays, phases, exchanged, BACKWARD)
 
 
 def material_reads(d):

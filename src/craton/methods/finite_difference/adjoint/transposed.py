@@ -59,50 +59,43 @@ def plan(d, columns, residuals, taps, slots, every=1):
     if laminate.boxes(d):  # what their laminates add to stresses, but for absorbing layers
         pieces["stress"] = [*pieces.get("stress", ()), *laminate.unlayered(d)]
     arrays |= half_steps.wavefield(d) | material.arrays(d) | increments.store(d, slots)
-    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | increments.memory(d)
+    arrays |= increments.sums(d) | increments.memory(d)
     tables_of = {f"residual_{into}": (into, table) for into, table in residuals.items()}
     injections, inject = injected(d, columns, tables_of)
     samples, sampled = tapped(d, taps)
     arrays |= injections | samples
-    advance = {"columns": 1, "slots": 1}
     phases = {
         "residual": [*inject.values(), sampled.get("moment"), *reversed(pieces.get("stress_after", []))],
         "adjoint velocity": half_step(d, "velocity", pieces),
         "correlation": [sampled.get("force"), *increments.correlated(d, slots, every)],
         "adjoint stress": half_step(d, "stress", pieces),
-        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), advance)],
     }
-    return StepPlan(
-        precision=d.precision,
-        layout=d.layout,
-        arrays=arrays,
-        phases=tuple(
-            phase_of(d, name, launches, {"residual": "stress", "adjoint velocity": "velocity"})
-            for name, launches in phases.items()
-        ),
-    )
+    return plan_of(d, arrays, phases, {"residual": "stress", "adjoint velocity": "velocity"})
 
 
-def phase_of(d, name, launches, exchanged, renamed=None):
-    """Return a phase whose neighbours wait for all of its launches.
+def plan_of(d, arrays, phases, exchanged, second=None):
+    """Return the plan of some phases, and of the counting of steps behind them; in each neighbours wait for all launches.
 
     Parameters
     ----------
     d : Discretisation
-    name : str
-    launches : iterable of (Launch or None)
+    arrays : dict of str to Array
+        But for the number of the step.
+    phases : dict of str to iterable of (Launch or None)
     exchanged : dict of str to str
         By the name of a phase, whether ghosts of ``"velocity"`` or ``"stress"`` are exchanged
         after it.
-    renamed : callable, optional
+    second : callable, optional
         Name of a second field of each that is exchanged, by that of the first.
     """
-    halos = half_steps.halos(d, exchanged[name]) if name in exchanged else ()
-    if renamed:
-        halos += tuple(replace(halo, field=renamed(halo.field)) for halo in halos)
-    # a layer differences what it has remembered: its points are not to be divided
-    launches = tuple(replace(launch, outer=True) for launch in launches if launch)
-    return Phase(name, launches, halos)
+    out = []
+    for name, launches in (phases | {"advance": [tables.COUNT_STEPS]}).items():
+        halos = half_steps.halos(d, exchanged[name]) if name in exchanged else ()
+        if second:
+            halos += tuple(replace(halo, field=second(halo.field)) for halo in halos)
+        # a layer differences what it has remembered: its points are not to be divided
+        out.append(Phase(name, tuple(replace(launch, outer=True) for launch in launches if launch), halos))
+    return StepPlan(precision=d.precision, layout=d.layout, arrays=arrays | tables.STEP, phases=tuple(out))
 
 
 def injected(d, columns, tables_of):

@@ -109,7 +109,7 @@ class Parts:
         self.d, self.shared, self.values = d, shared, values or {}
         self.params = pair_operators.NOTHING | {"slots": slots, "steps": steps, "every": every, "dt": d.dt}
         self.state = pair_state(d)
-        self.arrays = self.state.arrays(d.precision) | {"step": Array("points", (1,), np.int32)}
+        self.arrays = self.state.arrays(d.precision) | tables.STEP
 
     def take(self, name):
         """Have an array of the forward plan; return its name."""
@@ -357,7 +357,7 @@ class Parts:
         ----------
         phases : list of Phase
         """
-        advance = Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}, outer=True)
+        advance = replace(tables.COUNT_STEPS, outer=True)
         *others, last = phases
         return StepPlan(
             precision=self.d.precision,

@@ -211,7 +211,7 @@ def timed(report, points, every, storage, sums):
     experiment.run(problem.parameters.cells(problem.m0))
     prepared = time.perf_counter() - begin
     state, repeats = experiment.state, report.options.repeats
-    plain = report.machine.commit(state.plain, state.fills(state.plain))
+    plain = report.machine.commit(state.plain, state.fills())
     step = {"plain": seconds_per_step(plain, steps, repeats)}
     del plain
     step["keeping"] = seconds_per_step(experiment.program, steps, repeats)

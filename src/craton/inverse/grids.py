@@ -51,7 +51,7 @@ class GridExperiment(Experiment):
     def _part_of(self, plan):
         """See `Experiment._part_of`."""
         local = plan if self.alone else steps_of_rank(plan, self.partition, self.comm.rank)[0]
-        return local, self.state.fills(local)
+        return local, self.state.fills()
 
     def _whole(self, values):
         """Return values of all points from those of the points of each rank: the array of the machine on one rank, else a host

@@ -10,12 +10,17 @@ from craton.methods.waves.sources import AXES, MOVED, PARTS, collected, componen
 from craton.methods.waves.tables import stacked_rows
 from craton.model.media.attenuation import BEYOND_FITTED
 from craton.survey.source_arrays import Catalogue, FiniteFault
+from craton.survey.sources import PlaneWave
 
 STEP = 1e-30  # so small that its square is lost beside the value
 PARTS_AT_MOST, FEW = 32, 1 << 12  # in how many parts arrays are taken, of more values than these
 HALF_STEPS = {"force": "velocity", "moment": "stress"}  # by which sources act
 PLACES = {"force": 0.0, "moment": 0.5}  # of the samples of their series within a step
-BEYOND_GRADIENTS = {FiniteFault: "a finite fault", Catalogue: "a file of more than 1,000 sources"}
+BEYOND_GRADIENTS = {
+    FiniteFault: "a finite fault",
+    Catalogue: "a file of more than 1,000 sources",
+    PlaneWave: "a plane wave",
+}
 
 
 class Derivative:
@@ -94,6 +99,20 @@ def joined(rows):
 def refused(rows, place="gradients"):
     """Return a list of Problem of (key, words, remedy) rows that gradients do not cover yet."""
     return [Problem(key, f"{place} do not cover {words}", remedy) for key, words, remedy in rows]
+
+
+def injections_of(scenario):
+    """Return the row, see `refused`, of the injections of a scenario, where it has some: list."""
+    return [("injection", "injections", "leave it out")] * bool(scenario.injection)
+
+
+def beyond_gradients(sources):
+    """Return the rows, see `refused`, of sources of kinds that gradients do not cover: list."""
+    return [
+        ("source", f"{source.name}: {BEYOND_GRADIENTS[type(source)]}", "use point sources")
+        for source in sources
+        if type(source) in BEYOND_GRADIENTS
+    ]
 
 
 def refuse_without_receivers(channels):

@@ -23,7 +23,6 @@ from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.sources import AXES, PARTS
 from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
 from craton.model.media import earth
-from craton.survey.sources import PlaneWave
 from craton.text import megabytes
 
 # measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space
@@ -33,7 +32,6 @@ CHAIN_ANISOTROPIC = {(True, False): 406, (False, False): 622, (True, True): 476,
 CHAIN_WITH_Q = 132
 PARAMETER_BYTES = 32  # of a cell: density and moduli in double precision, and what is made of them
 WITH_Q = 5  # fields of the cells: density, bulk and shear modulus, 1/Qp, 1/Qs
-BEYOND = adjoint.BEYOND_GRADIENTS | {PlaneWave: "a plane wave"}
 
 
 class Linearised(adjoint.LinearisedScenario, reversal.Reversible):
@@ -198,9 +196,7 @@ def refused_tables(scenario):
     ----------
     scenario : Scenario
     """
-    boundaries, wrong = scenario.boundaries, []
-    if scenario.injection:
-        wrong.append(("injection", "injections", "leave it out"))
+    boundaries, wrong = scenario.boundaries, adjoint.injections_of(scenario)
     if "a1" in {boundaries.face(name) for name in FACES}:
         wrong.append(("boundaries", '"a1" faces', 'use "cpml" or "sponge"'))
     if boundaries.face("top") == "free" and boundaries.surface in ("imaging", "imaging-2"):
@@ -216,11 +212,9 @@ def refused_on_grid(d, sources):
     d : Discretisation
     sources : list
     """
-    wrong = []
+    wrong = adjoint.beyond_gradients(sources)
     for s in sources:
-        if kind := BEYOND.get(type(s)):
-            wrong.append(("source", f"{s.name}: {kind}", "use point sources"))
-        elif s.force is not None and touches_layer(d, s):
+        if type(s) not in adjoint.BEYOND_GRADIENTS and s.force is not None and touches_layer(d, s):
             words = f"{s.name}: a force on points of a CPML layer, or next to one"
             wrong.append(("source", words, "move it inwards"))
     if floor_near_layer(d):
@@ -250,8 +244,7 @@ def touches_layer(d, source):
     for axis in (*d.horizontal, 2):
         low, high = d.unstretched(axis)
         at = offsets[2 - axis]
-        beyond = (low > 0 and at.min() < low) or (high < d.grid.shape[2 - axis] and at.max() + 1 >= high)
-        if beyond:
+        if (low > 0 and at.min() < low) or (high < d.grid.shape[2 - axis] and at.max() + 1 >= high):
             return True
     return False
 
@@ -321,8 +314,8 @@ class State(adjoint.LinearisedState):
         weight = weight.astype(float)
         return [(index[a:b], weight[a:b]) for a, b in zip(first, first[1:])]
 
-    def fills(self, plan):
-        """Return what fills the material of a plan, see `Machine.commit`."""
+    def fills(self):
+        """Return what fills the material of plans, see `Machine.commit`."""
         return {"material": partial(material.fill, d=self.d)}
 
     @cached_property

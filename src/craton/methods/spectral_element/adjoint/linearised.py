@@ -43,13 +43,10 @@ def refused_on_mesh(d, sources, channels, rows):
     rows : list of (index, weight)
         Of each channel.
     """
-    recorded = {(channel.quantity, pair_parts.field_of(d, index[0])) for channel, (index, _) in zip(channels, rows)}
-    wrong = []
+    recorded = {(channel.quantity, field_of(d, index[0])) for channel, (index, _) in zip(channels, rows)}
+    wrong = adjoint.beyond_gradients(sources)
     if d.anisotropic and any(quantity == "pressure" and field != quantity for quantity, field in recorded):
         wrong.append(("receivers", "pressure in an anisotropic medium", "record velocity or strain rate"))
-    for source in sources:
-        if kind := adjoint.BEYOND_GRADIENTS.get(type(source)):
-            wrong.append(("source", f"{source.name}: {kind}", "use point sources"))
     for quantity in sorted(quantity for quantity, field in recorded if field == "potential_rate"):
         wrong.append(("receivers", f"{quantity} in a fluid", "record its pressure"))
     return adjoint.refused(wrong, HERE)
@@ -94,7 +91,7 @@ class Linearised(adjoint.LinearisedScenario, linearised_steps.Discretised):
     """
 
     def __init__(self, scenario, machine, prepared=None):
-        refuse_all(adjoint.refused([("injection", "injections", "leave it out")] if scenario.injection else [], HERE))
+        refuse_all(adjoint.refused(adjoint.injections_of(scenario), HERE))
         self.machine, reuse = machine, Reuse()
         fast = scenario.run.model_copy(update={"assembly": "fast"})
         setup = set_up(MeshDomain(scenario.model_copy(update={"run": fast}), prepared, None, machine, reuse))
@@ -218,7 +215,7 @@ class Linearised(adjoint.LinearisedScenario, linearised_steps.Discretised):
         """
         of_points = [factor * values for values in collected.points]
         of_faces = [None if values is None else factor * self.d.dt * values for values in collected.faces]
-        of_points, of_faces = linearised_steps.undamped(self.d, self.elements[0], of_points, of_faces)
+        of_points, of_faces = linearised_steps.undamped(self.elements[0], of_points, of_faces)
         return factor * self.d.dt * collected.elements, of_points, of_faces
 
     def illumination(self, light):

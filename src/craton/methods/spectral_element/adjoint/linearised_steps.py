@@ -314,13 +314,12 @@ def saves(d, shared, slots, replayed):
     return arrays, every_point, of_faces
 
 
-def undamped(d, shared, of_points, of_faces):
+def undamped(shared, of_points, of_faces):
     """Return sums by masses and by Stacey's damping as if friction's g were 1: the law of motion is
     M a + C v = g (F - c (v - w)), of which F is what the transposed field multiplies.
 
     Parameters
     ----------
-    d : Discretisation
     shared : dict of str to Array
         Of the forward plan.
     of_points, of_faces : list of arrays

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.gathering import partial_sums
-from craton.core.plan import STATE, Array, ColourBoundaries, Launch, StepPlan
+from craton.core.plan import STATE, Array, ColourBoundaries, StepPlan
 from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.adjoint import pair_operators, pair_parts
 from craton.methods.spectral_element.adjoint.nodal import with_families, with_medium
@@ -214,7 +214,7 @@ class Steps:
 def scattering(parts, medium):
     """Return the launches of a medium's faces, between which masses and faces scatter."""
     components = pair_parts.COMPONENTS[medium]
-    prefix, count = "fluid_" * (components == 1), parts.points_of(components)
+    prefix, count = pair_operators.PREFIX[components], parts.points_of(components)
     if not count:
         return []
     rigid = parts.rigid(components)
@@ -284,25 +284,22 @@ def saves(d, shared, slots, replayed):
     arrays, every_point, of_faces = {}, [], {"solid": [], "fluid": []}
     precision, params = np.dtype(d.precision), pair_operators.NOTHING | {"slots": slots, "dt": d.dt}
 
-    def save(op, stored, shape, names, **options):
-        name, count = names[stored], shape[0]
-        arrays[name] = Array("store", (slots, *shape), precision)
-        known = params | {"count": count}
-        box, scalars = (0, 1, 0, 1, 0, count), {name: known[name] for name in op.params.names}
-        return Launch(op, tuple(names.get(a, a) for a in op.arrays), box, scalars, **options)
+    def save(op, shape, names, **options):
+        (stored,) = op.writes
+        arrays[names[stored]] = Array("store", (slots, *shape), precision)
+        return pair_operators.launch(op, names, shape[0], params, **options)
 
     for (prefix, components), medium in zip(MEDIA, of_faces):
         solid = components == 3
         listed, points = f"{prefix}stacey_points", d.state.solid if solid else d.state.fluid
         if listed in shared:
+            op, shape = pair_operators.on_points("save_points", components), (shared[listed].shape[0], components)
             names = {"store": f"{prefix}store", "velocity": "velocity" if solid else "potential_rate", "points": listed}
-            shape = (shared[listed].shape[0], components)
-            of_faces[medium].append(save(pair_operators.on_points("save_points", components), "store", shape, names))
+            of_faces[medium].append(save(op, shape, names))
         if replayed and points:
+            op, shape = pair_operators.on_points("save_path", components), (points + 1, components)
             names = {"path": f"{prefix}path", "field": "displacement" if solid else "potential"}
-            every_point.append(
-                save(pair_operators.on_points("save_path", components), "path", (points + 1, components), names)
-            )
+            every_point.append(save(op, shape, names))
     for arranged in d.families if replayed else ():
         family, order = arranged.family, arranged.order
         if family.kind.axes:
@@ -310,7 +307,7 @@ def saves(d, shared, slots, replayed):
             rows = family.kind.directions * (1 if family.fluid else 3)
             names = {"past": f"{family.name}_past", "layer": f"{family.name}_layer"}
             colours = ColourBoundaries(order.colours.runs)
-            every_point.append(save(op, "past", (len(order), rows, d.element.size), names, colours=colours))
+            every_point.append(save(op, (len(order), rows, d.element.size), names, colours=colours))
     return arrays, every_point, of_faces
 
 
@@ -511,7 +508,6 @@ class RankElements(Discretised):
     def _discretisation(self, subdomain, ghosted):
         """Return the `NodalDiscretisation` of the start on the elements of this rank."""
         d, numbers = self.whole, self.numbers
-        of_points = [mass[at] for mass, at in zip(d.statistics.mass, self.points)]
         layers = d.layers and replace(
             d.layers, directions=d.layers.directions[:, numbers], general=d.layers.general[numbers]
         )
@@ -519,7 +515,7 @@ class RankElements(Discretised):
         named = fields_of(d) | {f.name: getattr(owned, f.name) for f in fields(ElementGeometry)}
         named |= {
             "subdomain": subdomain,
-            "statistics": d.statistics.select(numbers, of_points),
+            "statistics": d.statistics.select(numbers, self._here(d.statistics.mass)),
             "layers": layers,
             "places": places_of(subdomain, owned.fluid, d.ground, d.globe),
             "nodal": {name: values[numbers] for name, values in d.nodal.items()},
@@ -546,8 +542,11 @@ class RankElements(Discretised):
     def medium(self, d):
         """Return the `NodalDiscretisation` of this rank with the medium of one of the whole mesh."""
         values = {name: values[self.numbers] for name, values in d.nodal.items()}
-        masses = [mass[at] for mass, at in zip(d.statistics.mass, self.points)]
-        return with_medium(self.d, values, masses)
+        return with_medium(self.d, values, self._here(d.statistics.mass))
+
+    def _here(self, values):
+        """Return values of the points of the solid and of the fluid at those of this rank: list."""
+        return [of_medium[at] for of_medium, at in zip(values, self.points)]
 
     def rows(self, rows, block):
         """Return the rows that have entries on this rank, with these, and their numbers.
@@ -590,7 +589,7 @@ class RankElements(Discretised):
         of_faces = [
             None if absorbing is None else values[:, absorbing[0]] for absorbing, values in zip(self.absorbing, damping)
         ]
-        return moduli[self.numbers], [m[at] for m, at in zip(masses, self.points)], of_faces
+        return moduli[self.numbers], self._here(masses), of_faces
 
     # --- from the rank to the whole -----------------------------------------------------------
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.operator import Struct
+from craton.core.plan import Launch
 from craton.methods.spectral_element.equations import operators
 from craton.methods.spectral_element.equations.operators import ELEMENT, pointwise
 
@@ -17,6 +18,7 @@ REPLAY = Struct(
 )
 SAVE = Struct("SaveParams", (("slots", "i32"), ("count", "i32")))
 PAIR = Struct("PairParams", (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")))
+PREFIX = {3: "", 1: "fluid_"}  # of names, by the components of a solid and of a fluid
 NOTHING = {"count": 0, "half": 0, "slots": 1, "steps": 0, "every": 1, "dt": 0.0}
 BLOCK = 128  # points of a GPU's block
 SHARED_BYTES = 48 << 10  # of a block
@@ -70,19 +72,19 @@ def born(kind, fluid=False, precision="float32"):
     """Return the elements of both fields, the second scattered by a change of moduli; see
     stiffness_born.h.
     """
-    own = () if fluid else ("memory", "second_memory")
+    memories = () if fluid else ("memory", "second_memory")
     medium = ("moduli", "change", *(() if fluid else ("loss",)), "rates")
-    return _of_both("born", kind, fluid, precision, ((*own, "layer"), medium, ELEMENT), 1)
+    return _of_both("born", kind, fluid, precision, ((*memories, "layer"), medium, ELEMENT), 1)
 
 
 def replayed(kind, fluid=False, precision="float32"):
     """Return the elements of the transposed field and its correlation with the stored one by moduli
     and losses; see stiffness_replayed.h.
     """
-    own = () if fluid else ("memory",)
+    memory = () if fluid else ("memory",)
     medium = ("moduli", *(() if fluid else ("loss",)), "rates", "past", "step")
     components, nodes = (1 if fluid else 3), (kind.degree + 1) ** 3
-    names = ("sums", *own, "layer"), medium, REPLAY
+    names = ("sums", *memory, "layer"), medium, REPLAY
     reals = components * kind.degree**3 + (2 * rows_of(kind, fluid) + kind.directions * components) * nodes
     return _elements("replayed", kind, fluid, names, replay_block_of(kind, components, precision), reals)
 
@@ -161,8 +163,14 @@ def block_of(kind, components, precision):
     fit, late_fit = (
         (SHARED_BYTES - rule) // (size * ((arrays + through) * 2 * components * n**3 + terms)) for arrays in (3, 2)
     )
-    count = max(1, min(operators.THREADS // n**2, fit or late_fit))
-    return -(-count * n**2 // 32) * 32, count, not fit
+    return *_threads_and_elements(kind, fit or late_fit), not fit
+
+
+def _threads_and_elements(kind, fit):
+    """Return threads, whole warps, and elements of a GPU's block whose shared memory holds `fit` elements."""
+    plane = (kind.degree + 1) ** 2
+    count = max(1, min(operators.THREADS // plane, fit))
+    return -(-count * plane // 32) * 32, count
 
 
 def fits(degree, precision):
@@ -177,10 +185,8 @@ def reals_of(kind, components):
 
 def replay_block_of(kind, components, precision):
     """Return threads and elements of a GPU's block."""
-    n = kind.degree + 1
     fit = SHARED_BYTES // (np.dtype(precision).itemsize * reals_of(kind, components))
-    count = max(1, min(operators.THREADS // n**2, fit))
-    return -(-count * n**2 // 32) * 32, count
+    return _threads_and_elements(kind, fit)
 
 
 def on_points(function, components=3):
@@ -189,7 +195,7 @@ def on_points(function, components=3):
     reals, flops = (of_solid if components == 3 else of_fluid for of_solid, of_fluid in cost)
     listed = "points" in reads
     op = pointwise(
-        f"{'' if components == 3 else 'fluid_'}{function}",
+        f"{PREFIX[components]}{function}",
         "pair_points.h",
         writes,
         reads,
@@ -209,10 +215,9 @@ def save_layer(kind, fluid=False):
     """
     plain = operators.fluid(kind) if fluid else operators.stiffness(kind)
     components = 1 if fluid else 3
-    prefix = "fluid_" if fluid else ""
     return replace(
         plain,
-        name=f"{prefix}save_layer{kind.suffix}",
+        name=f"{PREFIX[components]}save_layer{kind.suffix}",
         file=operators.HERE / "save_layer.h",
         writes=("past",),
         reads=("layer", "step"),
@@ -227,9 +232,9 @@ def save_layer(kind, fluid=False):
 
 def damped_pair(components=3, both=False):
     """Return the friction in absorbing layers of the second of two fields, or of both; see stacey.h."""
-    prefix, fields = "" if components == 3 else "fluid_", components * (1 + both)
-    return operators.pointwise(
-        f"{prefix}damped_{'pair' if both else 'second'}",
+    fields = components * (1 + both)
+    return pointwise(
+        f"{PREFIX[components]}damped_{'pair' if both else 'second'}",
         "stacey.h",
         ("force", "lowpass"),
         ("velocity", "points", "terms"),
@@ -260,8 +265,27 @@ def coupling(function, layered=False):
 
 def rigid(components=3):
     """Return the points at which neither field moves."""
-    prefix = "" if components == 3 else "fluid_"
-    return replace(operators.rigid(3), name=f"{prefix}pair_rigid", defines=(("FIELDS", 2 * components),))
+    name, defines = f"{PREFIX[components]}pair_rigid", (("FIELDS", 2 * components),)
+    return replace(operators.rigid(3), name=name, defines=defines)
+
+
+def launch(op, names, count, known, **options):
+    """Return the launch of an operator on `count` elements, points or entries of a list.
+
+    Parameters
+    ----------
+    op : Operator
+    names : dict of str to str
+        Names in the plan of its arrays; those left out have their own.
+    count : int
+    known : dict of str to number
+        Scalars beside `count`, of which it has some.
+    **options
+        Of `Launch`.
+    """
+    known = known | {"count": count}
+    scalars = {name: known[name] for name in op.params.names}
+    return Launch(op, tuple(names.get(a, a) for a in op.arrays), (0, 1, 0, 1, 0, count), scalars, **options)
 
 
 def catalogue(kind, precision, remembering, replaying):

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.core.plan import Array, ColourBoundaries, Launch, StepPlan
+from craton.core.plan import Array, ColourBoundaries, StepPlan
 from craton.methods.spectral_element.adjoint import pair_operators
+from craton.methods.spectral_element.adjoint.pair_operators import PREFIX
 from craton.methods.spectral_element.equations import step
 from craton.methods.spectral_element.equations.state import PairState
 from craton.methods.spectral_element.mesh import families
@@ -25,10 +26,8 @@ PAIRS = {
     "potential_force": "fluid_pair_force",
     "pressure": "pair_pressure",
 }
-# memory variables of elements, and the kind of their arrays
-REMEMBERED = ("memory", "second_memory", "layer")
-KINDS_OF = dict.fromkeys(REMEMBERED, "wavefield")
-MEDIA = (("", 3), ("fluid_", 1))  # prefixes of names, components
+REMEMBERED = ("memory", "second_memory", "layer")  # memory variables of elements
+MEDIA = tuple((prefix, components) for components, prefix in PREFIX.items())  # prefixes of names, components
 COMPONENTS = {"fluid": 1, "solid": 3}  # of the media in the order of their forces
 
 
@@ -144,38 +143,28 @@ class Parts:
             op = make(kind, family.fluid, self.d.precision)
             rows = pair_operators.rows_of(kind, family.fluid)
             size, fields = self.d.element.size, (1 if family.fluid else 3) * (2 if of_family == "change" else 1)
-            names = {of_family: (rows, size)}
+            shapes = {of_family: (rows, size)}
             if kind.relaxation:
-                names |= {a: (size, kind.stored) for a in REMEMBERED[:2] if a in op.arrays}
+                shapes |= {a: (size, kind.stored) for a in REMEMBERED[:2] if a in op.arrays}
             if kind.axes:
-                names["layer"] = (2 * fields * kind.directions, size)
-            names = {
-                a: self.have(f"{family.name}_{a}", (len(order), *shape), KINDS_OF.get(a, "sums"), lanes=True)
-                for a, shape in names.items()
-            }
+                shapes["layer"] = (2 * fields * kind.directions, size)
+            names = dict.fromkeys(REMEMBERED, "")
+            for a, shape in shapes.items():
+                holds = "wavefield" if a in REMEMBERED else "sums"
+                names[a] = self.have(f"{family.name}_{a}", (len(order), *shape), holds, lanes=True)
             for a in ("points", "geometry", "moduli", "loss", "rates", "past"):
                 if a in op.arrays:
                     full = f"{family.name}_{a}"
                     names[a] = self.take(full) if full in self.shared else ""
-            absent = {a: "" for a in REMEMBERED if a not in names}
-            known = self.params | {"first": 0, "count": len(order)}
-            out.append(
-                Launch(
-                    op,
-                    tuple((absent | names).get(a, a) for a in op.arrays),
-                    (0, 1, 0, 1, 0, len(order)),
-                    {name: known[name] for name in op.params.names},
-                    colours=ColourBoundaries(order.colours.runs),
-                    outer=family.outer,
-                )
-            )
+            options = {"colours": ColourBoundaries(order.colours.runs), "outer": family.outer}
+            out.append(pair_operators.launch(op, names, len(order), self.params | {"first": 0}, **options))
         return out
 
     def damped(self, components, both=False):
         """Return the launch of the friction in absorbing layers of the second field, or of both; ()
         without.
         """
-        prefix, listed = ("", "damped_points") if components == 3 else ("fluid_", "fluid_damped")
+        prefix, listed = PREFIX[components], "damped_points" if components == 3 else "fluid_damped"
         names = {"force": f"{prefix}pair_force", "velocity": f"{prefix}pair_rate"}
         if count := self.count(listed):
             names["lowpass"] = self.have(f"{listed}_lowpass", (components * (1 + both), count), "boundary points")
@@ -183,20 +172,16 @@ class Parts:
 
     def on_points(self, function, components, **names):
         """Return the launch of an operator on all points of a medium, () where there are none."""
-        count = self.points_of(components)
-        return (
-            (self._launch(pair_operators.on_points(function, components), count + 1, components == 1, 0, names),)
-            if count
-            else ()
-        )
+        if not (count := self.points_of(components)):
+            return ()
+        return (self._launch(pair_operators.on_points(function, components), count + 1, components, 0, names),)
 
     def on_faces(self, function, components, half=0, **names):
         """Return the launch of an operator on the absorbing points of a medium, () where there are
         none.
         """
-        fluid = components == 1
         op = pair_operators.on_points(function, components)
-        return self.on_list(op, "fluid_stacey" if fluid else "stacey", half, fluid, **names)
+        return self.on_list(op, f"{PREFIX[components]}stacey", half, components, **names)
 
     def rigid(self, components):
         """Return the launch of the points that do not move, () where there are none."""
@@ -218,7 +203,7 @@ class Parts:
             launches += self.on_list(op, listed, half, **names)
         return launches
 
-    def on_list(self, op, listed, half=0, fluid=False, **names):
+    def on_list(self, op, listed, half=0, components=3, **names):
         """Return the launch of an operator on a list of points, or pairs of points, of the forward plan, whose arrays are
         LISTED_part; () where there is none.
 
@@ -228,8 +213,8 @@ class Parts:
         listed : str
         half : int
             The first (0) or the second field (1).
-        fluid : bool
-            Fields and masses are those of the fluid.
+        components : int
+            Of the medium whose fields and masses are used.
         **names
             Of arrays that the launch has besides.
         """
@@ -237,15 +222,15 @@ class Parts:
         if not parts:
             return ()
         names |= {a: self.take(f"{listed}_{a}") for a in parts}
-        return (self._launch(op, self.count(listed, "solid" if "solid" in parts else "points"), fluid, half, names),)
+        count = self.count(listed, "solid" if "solid" in parts else "points")
+        return (self._launch(op, count, components, half, names),)
 
-    def _launch(self, op, count, fluid, half, names):
+    def _launch(self, op, count, components, half, names):
         """Return the launch of an operator on points or entries of a list."""
-        prefix, known = "fluid_" * fluid, self.params | {"count": count, "half": half}
+        prefix = PREFIX[components]
         names |= {a: f"{prefix}{a}" for a in pair_operators.FIELDS if a in op.arrays}
         names |= {a: self.take(f"{prefix}{a}") for a in op.arrays if a.endswith("inverse_mass")}
-        arrays = tuple(names.get(a, a) for a in op.arrays)
-        return Launch(op, arrays, (0, 1, 0, 1, 0, count), {name: known[name] for name in op.params.names})
+        return pair_operators.launch(op, names, count, self.params | {"half": half})
 
     def count(self, listed, part="points"):
         """Return the number of entries of a list of the forward plan."""

@@ -36,12 +36,14 @@ STRAIN = Struct(
     ),
 )
 CUT = Struct("CutParams", (*operators.FD.fields, FIELD, POINTS, *STORED))
-NORMAL = STRESS[:4]  # sxx, syy, szz, sxy
-FORWARD = ("ux", "uy", "uz"), ("txx", "tyy", "tzz", "txy")
+OF_LAYERS = STRESS[:4]  # stresses to which thin layers add: sxx, syy, szz, sxy
+# the forward field's components in kernels that have both fields
+FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
+TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
 OF_CUT_CELLS = {  # written, read
     "laminate_increment": (("store",), ()),
-    "laminate_correlate": (("sums",), (*NORMAL, "store")),
-    "backward_laminate": ((*NORMAL, *FORWARD[1], "sums"), (*VELOCITY, *FORWARD[0])),
+    "laminate_correlate": (("sums",), (*OF_LAYERS, "store")),
+    "backward_laminate": ((*OF_LAYERS, *TENSION[:4], "sums"), (*VELOCITY, *FORWARD)),
 }
 # By kernel and motion: normal stresses, and 1 where there is sxy.
 COUNTS = {None: (3, 1), "P-SV": (2, 0), "SH": (0, 1)}
@@ -280,8 +282,7 @@ def stored(d, slots, every):
             f"stress_{place}": [strain_launch(d, f"{kernel}_strain", slots, every)] for place, kernel in kernels
         }
     else:
-        cut = on_cut_cells(d, "laminate_increment", slots, every)
-        launches["stress_updated"] += cut
+        launches["stress_updated"] += on_cut_cells(d, "laminate_increment", slots, every)
     return launches
 
 
@@ -310,8 +311,7 @@ def memory(d):
     arrays = {"memory": relaxing.block(d, 2 * d.memory_variables)}
     if d.faces("sponge"):
         factors = boundaries.sponge_factors(d).astype(d.precision)
-        over = OVER[1:]
-        arrays["damping"] = Array("boundary", d.shape, d.precision, factors, over=over)
+        arrays["damping"] = Array("boundary", d.shape, d.precision, factors, over=OVER[1:])
     return arrays
 
 

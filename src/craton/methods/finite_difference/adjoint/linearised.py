@@ -167,7 +167,7 @@ class Linearised(adjoint.LinearisedScenario, reversal.Reversible):
         """
         moving, inverse_q = sensitivity.of_steps(self.d, *self.parts(cells))
         changing = self.d.anisotropic or len(cells) == WITH_Q
-        return State(self, self.d.with_cells(moving, inverse_q if changing else None), cells)
+        return State(self, cells, self.d.with_cells(moving, inverse_q if changing else None))
 
     def on_grid(self, cells):
         """Return density and moduli of the steps, from those of the cells: unrelaxed, times the part
@@ -284,15 +284,14 @@ class State(adjoint.LinearisedState):
     Parameters
     ----------
     problem : Linearised
+    cells : (rho, kappa, mu)
+        That parameters are made of; 1/Qp and 1/Qs behind them where these change.
     d : Discretisation
         With the medium of the steps, see `Linearised.on_grid`.
-    given : (rho, kappa, mu)
-        Cells that parameters are made of; 1/Qp and 1/Qs behind them where these change.
     """
 
-    def __init__(self, problem, d, given):
-        self.problem, self.d, self.given = problem, d, given
-        self.cells = d.cells
+    def __init__(self, problem, cells, d):
+        self.problem, self.cells, self.d = problem, cells, d
         refuse_all(increments.fluid_problems(d))
         self.medium = medium_of(d)
         self.of_receivers = point_rows.dependences_of_receivers(d, problem.channels, problem.receivers)
@@ -452,18 +451,18 @@ class State(adjoint.LinearisedState):
             Sums are those of `parameter_sums`.
         """
         rho, *moduli = self._by_cells(sums, machine, scale, by_parameters)
-        more = point_rows.by_moduli(self.dependences, ratios, self.cells)
+        more = point_rows.by_moduli(self.dependences, ratios, self.d.cells)
         moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
-        count, given = len(self.cells), self.problem.parts(self.given)
+        count, parts = len(self.d.cells), self.problem.parts(self.cells)
         by_cells = (*sensitivity.of_matter(self.d, (rho, *moduli[: count - 1])), *moduli[count - 1 :])
         if self.d.relaxation is not None:
-            by_cells = sensitivity.slopes_of_steps(self.d, *given, self._by_q).transpose(by_cells)
+            by_cells = sensitivity.slopes_of_steps(self.d, *parts, self._by_q).transpose(by_cells)
         return vti.untied(by_cells, self.problem.fluid) if self.d.anisotropic else tuple(by_cells)
 
     @property
     def _by_q(self):
         """True where 1/Qp and 1/Qs are parameters."""
-        return len(self.given) > len(self.cells)
+        return len(self.cells) > len(self.d.cells)
 
     def _by_cells(self, sums, machine, scale, by_parameters):
         """Chain rule of the sums, on the machine where it can be; see `gradient`."""
@@ -515,14 +514,14 @@ class State(adjoint.LinearisedState):
         changes : (rho, kappa, mu)
             (nz, ny, nx) each.
         """
-        given, (changes, of_q) = self.problem.parts(self.given), self.problem.parts(changes)
+        parts, (changes, of_q) = self.problem.parts(self.cells), self.problem.parts(changes)
         if self.d.relaxation is not None:
-            slopes = sensitivity.slopes_of_steps(self.d, *given, self._by_q)
+            slopes = sensitivity.slopes_of_steps(self.d, *parts, self._by_q)
             *changes, of_p, of_s = slopes.apply((*changes, *(of_q if self._by_q else ())))
             of_q = of_p, of_s
         changes = sensitivity.of_matter(self.d, changes)
         of_q = of_q if any(increments.by_q(self.d)) else ()
         coefficients = self.medium.perturbation(*changes, *of_q)
         shape = (len(coefficients), *self.d.shape)
-        ratios = point_rows.changes_of_ratios(self.dependences, changes[1:], self.cells)
+        ratios = point_rows.changes_of_ratios(self.dependences, changes[1:], self.d.cells)
         return np.broadcast_to(coefficients, shape), ratios

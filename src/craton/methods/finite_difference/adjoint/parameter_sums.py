@@ -19,16 +19,14 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct, initialiser
 from craton.core.plan import Launch
+from craton.methods.finite_difference.adjoint.increments import FORWARD, TENSION
 from craton.methods.finite_difference.equations import boundaries
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations.scheme import MOTION, STRESS, VELOCITY
 from craton.methods.waves import tables
 from craton.methods.waves.tables import of_values, table_of
 
-# names of the forward field's components in kernels, and in plans
-FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
-TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
-BACKWARD = "{}_back".format
+BACKWARD = "{}_back".format  # names of the forward field's components in plans
 BOUNDS = ("k0", "k1", "j0", "j1", "i0", "i1")
 SUM = Struct(
     "SumParams",
@@ -81,7 +79,7 @@ def backward_names(d, op):
     return tuple(out)
 
 
-# --- sums -------------------------------------------------------------------------------------------------------------------
+# --- operators of sums ------------------------------------------------------------------------
 
 
 def names(d):
@@ -89,9 +87,6 @@ def names(d):
     lambda, in which layers remember.
     """
     return ("rho", "lambda") if d.acoustic else ("rho", "mu", "lambda")
-
-
-# --- operators --------------------------------------------------------------------------------
 
 
 def operator(stencil, part, light=False):

@@ -25,14 +25,8 @@ from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
 from craton.core.subdomain import clip
 from craton.methods.finite_difference.adjoint import increments, parameter_sums, transposed
-from craton.methods.finite_difference.adjoint.parameter_sums import (
-    BACKWARD,
-    BOUNDS,
-    FORWARD,
-    TENSION,
-    backward_names,
-    inner,
-)
+from craton.methods.finite_difference.adjoint.increments import FORWARD, TENSION
+from craton.methods.finite_difference.adjoint.parameter_sums import BACKWARD, BOUNDS, backward_names, inner
 from craton.methods.finite_difference.adjoint.transposed import renamed
 from craton.methods.finite_difference.equations import boundaries, contact, half_steps, laminate, material
 from craton.methods.finite_difference.equations import operators as fd

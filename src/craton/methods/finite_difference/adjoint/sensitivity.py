@@ -104,9 +104,9 @@ class Medium:
         """Density, bulk and shear modulus of the cells on the host, (nz, ny, nx) each."""
         return material.cells(self.d, self.d.grid)
 
-    def _on_machine(self, *numbers):
-        """Cells by their numbers, as arrays of the machine in float64."""
-        return [self.xp.asarray(np.ascontiguousarray(self.cells[n], float)) for n in numbers]
+    def _on_machine(self, *arrays):
+        """Arrays of the host as those of the machine, in float64: list."""
+        return [self.xp.asarray(np.ascontiguousarray(values, float)) for values in arrays]
 
     @cached_property
     def rows(self):
@@ -116,12 +116,12 @@ class Medium:
     @cached_property
     def rho(self):
         """Density of points and ghosts."""
-        return self.take(self._stored(*self._on_machine(0)))
+        return self.take(self._stored(*self._on_machine(self.cells[0])))
 
     @cached_property
     def lam(self):
         """Lambda of points and ghosts, as it is stored."""
-        kappa, mu = self._on_machine(1, 2)
+        kappa, mu = self._on_machine(*self.cells[1:])
         lam = kappa - 2 / 3 * mu
         if self.d.free:
             lam[-1] = material.plane_stress(lam[-1], mu[-1])
@@ -141,7 +141,7 @@ class Medium:
         """Inverse shear moduli of points and ghosts by name; infinite in a fluid."""
         with np.errstate(divide="ignore"):
             return {
-                name: self.take(self._stored(1 / self.xp.asarray(np.ascontiguousarray(values, float))))
+                name: self.take(self._stored(1 / self._on_machine(values)[0]))
                 for name, values in self.shear_moduli.items()
             }
 
@@ -353,10 +353,14 @@ class Medium:
         if not self.d.acoustic:
             mu = named["mu"] * self._square("mu")[self.here]
         if self.d.normal:
-            by_trace *= inverted(self.stiff_trace) ** 2
-            by_trace *= self.normals
-            mu += 2 * by_trace / np.maximum(self.normals, 1)
+            mu += self._by_stiff_trace(by_trace)
         return self._by_kappa(named["rho"], by_trace, mu)
+
+    def _by_stiff_trace(self, of_trace):
+        """Make of sums of traces, in place, the derivative by lambda of the points; return what that by mu has of them."""
+        of_trace *= inverted(self.stiff_trace) ** 2
+        of_trace *= self.normals
+        return 2 * of_trace / np.maximum(self.normals, 1)
 
     def _by_mean(self, field, values, scale):
         """Return what the misfit loses by the parameter of points and ghosts whose mean a field has, in place of `values`."""
@@ -372,11 +376,7 @@ class Medium:
     def _by_losses(self, named, scale):
         """dJ/d(1/Qp, 1/Qs) of the cells."""
         by_qp, by_qs = self._blank(), self._blank()
-        sums = {
-            name.removesuffix(increments.BY_Q): self._doubles(v)
-            for name, v in named.items()
-            if name.endswith(increments.BY_Q)
-        }
+        sums = {name.removesuffix(BY_Q): self._doubles(v) for name, v in named.items() if name.endswith(BY_Q)}
         for field in (name for name in sums if name in self.d.stress):
             weight = -scale * self.norm(field) * inverted(self.shear(field))
             by_qs += self.spread(weight * sums[field], field)
@@ -389,7 +389,7 @@ class Medium:
     @cached_property
     def _relaxing_stiff(self):
         """lambda + 2 mu of the points; 0 in a fluid on a traction-free plane."""
-        kappa, mu = self._on_machine(1, 2)
+        kappa, mu = self._on_machine(*self.cells[1:])
         stiff = self.take(kappa + 4 / 3 * mu)[self.here]
         return self.xp.where(self._held_fluid, 0.0, stiff)
 
@@ -404,15 +404,13 @@ class Medium:
         of_deviatoric *= inverted(2 * self.mu) ** 2
         of_deviatoric *= 2
         of_trace *= -weight
-        of_trace *= inverted(self.stiff_trace) ** 2
-        of_trace *= self.normals
-        of_deviatoric += 2 * of_trace / np.maximum(self.normals, 1)
+        of_deviatoric += self._by_stiff_trace(of_trace)
         return {"lam": of_trace, "mu": of_deviatoric}
 
     def _of_cells(self, rho, by):
         """dJ/d(rho, kappa, mu) of cells from those by what points and ghosts have."""
-        lam = by.get("lam")
-        return self._by_kappa(*(self.fold(values) for values in (rho, self._blank() if lam is None else lam, by["mu"])))
+        lam = by["lam"] if "lam" in by else self._blank()
+        return self._by_kappa(*map(self.fold, (rho, lam, by["mu"])))
 
     def _by_kappa(self, rho, lam, mu):
         """dJ/d(rho, kappa, mu) of cells from those by what the cells themselves have."""
@@ -437,11 +435,11 @@ class Medium:
     @cached_property
     def _solid_cells(self):
         """Cells with a shear modulus."""
-        return self._on_machine(2)[0] > 0
+        return self._on_machine(self.cells[2])[0] > 0
 
     def _plane_stress(self):
         """Return the `Derivative` of lambda of the highest cells, of plane stress, by lambda and mu."""
-        kappa, mu = (self.xp.asarray(np.ascontiguousarray(values[-1], float)) for values in self.cells[1:])
+        kappa, mu = self._on_machine(*(values[-1] for values in self.cells[1:]))
         return Derivative(lambda part, *lame: [material.plane_stress(*lame)], (kappa - 2 / 3 * mu, mu))
 
     def perturbation(self, rho, *changes):

@@ -255,6 +255,8 @@ def test_what_is_wrong_with_terms_is_told(waves):
         ("add rho", GravityProblem, of["vp", "vs"], stations()),
         ("use 0, 1 or 2", Tikhonov, waves, 3),
         ("weights.ip: is no parameter", Tikhonov, waves, 1, {"ip": 1}),
+        ("weights.vp: '1'", Tikhonov, waves, 1, {"vp": "1"}),
+        ("reference: has 3 values", Tikhonov, waves, 1, None, np.ones(3)),
         ("scales.vp", lambda scales: Tikhonov(waves, scales=scales), {"vp": 0.0}),
         ("two parameters", CrossGradient, waves, "vp", "vp"),
         ("not finite", lambda factor: factor * waves, np.nan),

@@ -3,12 +3,13 @@ those of the model alone: Tikhonov's and the cross-gradient.
 """
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from craton.errors import Problem, refuse, refuse_all
-from craton.inverse.data import on_grid
+from craton.inverse.data import finite, on_grid
 
 ORDERS = (0, 1, 2)
 
@@ -207,7 +208,7 @@ class Tikhonov(LeastSquares):
         0: distance from the reference; 1: its gradient, 1/m; 2: its Laplacian, 1/m2.
     weights : dict of str to float, optional
         By parameter; by default 1 of all. A parameter left out is free.
-    reference : (n,) array or None
+    reference : (n,) array or float, optional
         By default the start; 0 for the model itself.
     scales : dict of str to float, optional
         By parameter; by default the mean of the start.
@@ -215,7 +216,7 @@ class Tikhonov(LeastSquares):
     Raises
     ------
     ScenarioError
-        No such order or parameter; weights below 0, scales not above 0.
+        No such order or parameter; weights below 0, scales not above 0; a reference of other parameters.
     """
 
     def __init__(self, problem, order=1, weights=None, reference=None, scales=None):
@@ -232,9 +233,10 @@ class Tikhonov(LeastSquares):
         matrix = sparse.vstack([sparse.diags_array(np.sqrt(v)) @ part for part, v in derivatives(lines, order)])
         factors = [np.sqrt(weights.get(name, 0.0)) / scales[name] for name in names]
         self.matrix = sparse.block_diag([f * matrix for f in factors], format="csr")
-        size = int(np.prod(parameters.shape))
-        start = parameters.vector if reference is None else reference
-        self.reference = np.broadcast_to(np.asarray(start, float).ravel(), (size,))
+        reference = parameters.vector if reference is None else reference
+        if np.size(reference) == 1:
+            reference = np.broadcast_to(reference, parameters.shape)
+        self.reference = finite(reference, parameters.shape, "reference", "give it as problem.m0, or one number")
 
     def residual(self, m):
         """See `LeastSquares.residual`: of rough models."""
@@ -320,10 +322,10 @@ def scales_of(parameters, scales=None):
     parameters : Parameters
     scales : dict of str to float, optional
     """
-    fields = np.reshape(parameters.vector, parameters.shape)
+    fields, scales = np.reshape(parameters.vector, parameters.shape), scales or {}
     means = {n: float(np.abs(f).mean()) or 1.0 for n, f in zip(parameters.names, fields)}
-    check_numbers("scales", scales or {}, parameters.names, np.finfo(float).tiny)
-    return means | (scales or {})
+    check_numbers("scales", scales, parameters.names, np.finfo(float).tiny)
+    return means | scales
 
 
 def check_numbers(key, values, names, least):
@@ -336,7 +338,7 @@ def check_numbers(key, values, names, least):
     problems += [
         Problem(f"{key}.{name}", f"{value!r}", "give a positive number")
         for name, value in values.items()
-        if not (np.isscalar(value) and np.isfinite(value) and value >= least)
+        if not (isinstance(value, Real) and np.isfinite(value) and value >= least)
     ]
     refuse_all(problems)
 

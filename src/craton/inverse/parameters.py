@@ -217,8 +217,7 @@ class Parameters:
         values = {}
         if set(self.names) != set(self.set):
             values = dict(zip(self.set, from_cells(self.set, self._start_of(part))))
-        given = np.reshape(np.asarray(m, float), self.shape)
-        values |= dict(zip(self.names, given[:, part]))
+        values |= dict(zip(self.names, np.reshape(np.asarray(m, float), self.shape)[:, part]))
         return tuple(values[name] for name in self.set)
 
     def cells(self, m):
@@ -299,13 +298,13 @@ def problems(cells, fastest, waves, moving=None, largest=np.inf):
     """
     moving = moving or cells
     if len(cells) == len(CONSTANTS):
-        return _found("nodes", _wrong_constants(cells))
+        return _where_wrong("nodes", _wrong_constants(cells))
     if len(cells) == len(THOMSEN):
-        out = _found("cells", _wrong_transverse(*cells))
+        out = _where_wrong("cells", _wrong_transverse(*cells))
         rho, c11, _, c33, c44, c66 = moving
         stiff = np.maximum(c44, c66) if waves == "SH" else np.maximum(c11, c33)
     else:
-        out = _found("cells", [*_wrong_moduli(*cells[:3]), *_wrong_losses(cells[3:], largest)])
+        out = _where_wrong("cells", [*_wrong_moduli(*cells[:3]), *_wrong_losses(cells[3:], largest)])
         if waves == "acoustic" and np.any(cells[2] > 0):
             out.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
         rho, kappa, mu = moving[:3]
@@ -320,7 +319,7 @@ def problems(cells, fastest, waves, moving=None, largest=np.inf):
     return [Problem("m", message, "bound vp, or set a shorter time.step")]
 
 
-def _found(places, wrong):
+def _where_wrong(places, wrong):
     """Return the Problems of rows (where, words[, remedy]) that are true somewhere."""
     return [
         Problem("m", f"{int(where.sum())} {places} have {words}", *(remedy or ["bound the parameters"]))

@@ -232,20 +232,17 @@ def strain_operator(
         "correlate_strain": (4 * fields + 3 * variables, 2 * fields + 25 * variables),
         "scatter_strain": (4 * stresses + 2 * variables, 2 * stresses + 25 * variables),
     }[kernel]
-    summed = kernel in ("correlate_strain", "scatter_strain")
+    correlates, scatters = (kernel == f"{verb}_strain" for verb in ("correlate", "scatter"))
+    summed = correlates or scatters
     by_q = {f"BY_Q{wave}": 1 for wave, is_so in zip("PS", by_q) if is_so and summed}
     # sums by 1/Q, or by what does not relax: of each stress
     more_sums = summed and ("BY_QS" in by_q or stencil.anisotropic)
-    reals += (2 if kernel == "correlate_strain" else 1) * stresses * more_sums
-    more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
-    more["TRANSPOSED"] = int(kernel == "correlate_strain")
-    more |= by_q
-    sponge = sponge and kernel == "correlate_strain"
-    sparse = sparse and kernel == "scatter_strain"
-    more |= {"SPONGE": 1} if sponge else {}
-    more |= {"SPARSE": 1} if sparse else {}
+    reals += (1 + correlates) * stresses * more_sums
+    choices = {"SPONGE": sponge and correlates, "SPARSE": sparse and scatters}
+    more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields, "TRANSPOSED": int(correlates)} | by_q
+    more |= {name: 1 for name, is_so in choices.items() if is_so}
     prefix = "vti_" if stencil.anisotropic else ""
-    suffixes = {"_by_q": "BY_QS" in by_q, "_sponge": sponge, "_sparse": sparse}
+    suffixes = {"_by_q": "BY_QS" in by_q} | {f"_{name.lower()}": is_so for name, is_so in choices.items()}
     return Operator(
         prefix + kernel + "".join(suffix for suffix, is_so in suffixes.items() if is_so),
         HERE / "strains.h",

@@ -108,8 +108,7 @@ class PointRows:
         added = laminate.at_points(d, at)
         if added.any():
             matrices = matrices + laminate.stiffness(d, added)
-        held = d.free & (at[0] == d.grid.shape[0] - 1)
-        vertical = np.where(held[:, None], matrices[:, -1] * inverted(matrices[:, -1, -1])[:, None], 0.0)
+        vertical = np.where(self._on_top(at)[:, None], matrices[:, -1] * inverted(matrices[:, -1, -1])[:, None], 0.0)
         stiff = matrices[:, -1, -1, None, None]
         matrices = matrices - matrices[:, :, -1, None] * vertical[:, None, :]
         return np.where(abs(matrices) > NEAR * stiff, matrices, 0.0), vertical
@@ -125,7 +124,11 @@ class PointRows:
 
     def _held(self, field, at):
         """Which points have no such normal stress: the vertical one, or the pressure, on a traction-free plane."""
-        return self.d.free & (field == self.d.normal[-1]) & (at[0] == self.d.grid.shape[0] - 1)
+        return (field == self.d.normal[-1]) & self._on_top(at)
+
+    def _on_top(self, at):
+        """Which points lie on a traction-free plane."""
+        return self.d.free & (at[0] == self.d.grid.shape[0] - 1)
 
     # --- memory variables -----------------------------------------------------------------------
 

@@ -206,21 +206,17 @@ def history(d, margin, slots):
 
 def operator(kernel, margin):
     """Return ``"save"`` or ``"restore"`` of history.h for a `Margin`."""
-    writes, reads = (
-        (("history",), ("state", "source", "step")) if kernel == "save" else (("state",), ("history", "source", "step"))
-    )
-    name, grouped = f"{kernel}_16" if margin.grouped else kernel, margin.grouped
-    types = (("source", "i64"), ("step", "i32"), *((("history", "i32"),) if grouped else ()))
-    reals = margin.group + margin.group // 2 + 2
+    into, of = ("history", "state") if kernel == "save" else ("state", "history")
+    group, types = margin.group, (("source", "i64"), ("step", "i32"))
     return Operator(
-        name,
+        f"{kernel}_16" if margin.grouped else kernel,
         fd.HERE / "history.h",
-        writes,
-        reads,
+        (into,),
+        (of, "source", "step"),
         HISTORY,
-        types=types,
-        reals_per_point=(reals if grouped else 2) + (2 * margin.group if grouped else 2),
-        defines=(("GROUP", margin.group),),
+        types=(*types, ("history", "i32")) if margin.grouped else types,
+        reals_per_point=3 * group + group // 2 + 2 if margin.grouped else 4,
+        defines=(("GROUP", group),),
         pointwise=False,
         grain=(1, 1, 4096),
     )
@@ -228,21 +224,23 @@ def operator(kernel, margin):
 
 def saving(d, margin, slots):
     """Arrays and the launch that keeps the field at the beginning of a step."""
-    params = {"columns": margin.columns, "slots": slots, "last": d.steps - 1}
-    names = ("history", "state", "history_source", "step")
-    box = (0, 1, 0, 1, 0, margin.columns)
-    arrays = history(d, margin, slots)
-    return arrays, [Launch(operator("save", margin), names, box, params)] * bool(margin.columns)
+    return history(d, margin, slots), _moving(d, "save", ("history", "state"), margin, slots, 0, margin.columns)
 
 
 def restoring(d, margin, slots, part):
     """Return launches that put back the velocities or the stresses before a step."""
     cut = margin.velocities // margin.group
-    low, high = (0, cut) if part == "velocity" else (cut, margin.columns)
-    params = {"columns": margin.columns, "slots": slots, "last": d.steps - 1}
-    names = ("back", "history", "history_source", "step")
-    op = operator("restore", margin)
-    return [Launch(op, names, (0, 1, 0, 1, low, high), params)] * (high > low)
+    limits = (0, cut) if part == "velocity" else (cut, margin.columns)
+    return _moving(d, "restore", ("back", "history"), margin, slots, *limits)
+
+
+def _moving(d, kernel, blocks, margin, slots, low, high):
+    """Return the launch of an `operator` from the second of two blocks to the first, of some columns: a list, empty without."""
+    names, params = (
+        (*blocks, "history_source", "step"),
+        {"columns": margin.columns, "slots": slots, "last": d.steps - 1},
+    )
+    return [Launch(operator(kernel, margin), names, (0, 1, 0, 1, low, high), params)] * (high > low)
 
 
 # --- the step back ----------------------------------------------------------------------------

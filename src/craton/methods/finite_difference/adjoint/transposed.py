@@ -147,20 +147,13 @@ def faces(d):
     in the forward step; those of CPML layers transposed.
     """
     arrays, pieces = laminate.table(d), {}
-    for name, kind in (*boundaries.BOUNDARIES.items(), ("contact", contact.contact)):
-        more, launches = kind(d)
+    parts = [(name, *kind(d)) for name, kind in (*boundaries.BOUNDARIES.items(), ("contact", contact.contact))]
+    for name, more, launches in (*parts, *(("layers", *layers(d, step)) for step in increments.PARTS)):
         arrays |= more
-        for phase, phase_launches in launches.items():
+        for place, those in launches.items():
             if name == "cpml":
-                phase_launches = [
-                    transposed_damping(d, launch) for launch in phase_launches if launch.op.function == "damping"
-                ]
-            pieces.setdefault(phase, []).extend(phase_launches)
-    for step in increments.PARTS:
-        more, launches = layers(d, step)
-        arrays |= more
-        for place, place_launches in launches.items():
-            pieces.setdefault(place, []).extend(place_launches)
+                those = [transposed_damping(d, launch) for launch in those if launch.op.function == "damping"]
+            pieces.setdefault(place, []).extend(those)
     return arrays, pieces
 
 

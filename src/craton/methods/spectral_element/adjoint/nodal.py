@@ -294,15 +294,16 @@ class ConstantsRule(ChainRule):
 
     def medium(self, part, rho, *constants):
         """See `ChainRule.medium`."""
-        own, wet = self._own[part], self.d.fluid[part][:, None]
+        fluid = self.d.fluid[part][:, None]
         means = (sum(w * constants[n] for n, w in enumerate(mean) if w) for mean in MEAN)
-        alone = constants[C33 - 1], np.where(wet, 0.0, constants[C44 - 1])
-        stiff, shear = (np.where(own & ~wet, mean, modulus) for mean, modulus in zip(means, alone))
+        along = constants[C33 - 1], np.where(fluid, 0.0, constants[C44 - 1])
+        of_mean = self._of_mean[part] & ~fluid
+        stiff, shear = (np.where(of_mean, mean, modulus) for mean, modulus in zip(means, along))
         losses = {name: self.d.nodal[name][part] for name in LOSSES if self.relaxation}
         return speeds(rho, stiff - 4 / 3 * shear, shear) | losses | {"stiffness": np.stack(constants, axis=1)}
 
     @cached_property
-    def _own(self):
+    def _of_mean(self):
         """Nodes whose speeds are those of the isotropic mean of their constants."""
         nodal, (c33, c44) = self.d.nodal, (self.d.nodal["stiffness"][:, n - 1] for n in (C33, C44))
         moduli = (nodal["rho"] * nodal[name] ** 2 for name in ("vp", "vs"))

@@ -125,9 +125,7 @@ class Recording:
             out[:, [columns[n] for n in chosen]] += at_steps
 
     def _in_model_axes(self, name, values):
-        """Transpose of `craton.survey.geography.turned`: from each receiver's east, north, up to the axes
-        of the model.
-        """
+        """Transpose of `craton.survey.geography.turned`: from each receiver's east, north, up to the axes of the model."""
         stations = self.plan.receivers.stations
         axes, dim = getattr(stations, "axes", None), COMPONENT_DIMS.get(QUANTITIES[name][0])
         if axes is None or dim is None:

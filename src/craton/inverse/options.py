@@ -165,9 +165,7 @@ class TeamExperiment:
         self.experiments = self.team.run(begun)
 
     def _each(self, work):
-        """Return what rank 0 makes of ``work(experiment)``, which every rank does; after an error
-        they begin anew.
-        """
+        """Return what rank 0 makes of ``work(experiment)``, which every rank does; after an error they begin anew."""
         try:
             return self.team.run(lambda comm: work(self.experiments[comm.rank]))[0]
         except BaseException:

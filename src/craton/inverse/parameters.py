@@ -141,9 +141,7 @@ def _quality(names, values):
 
 
 def _from_stiffness(cells):
-    """Thomsen's (1986) parameters and density from density, c11, c13, c33, c44, c66; gamma is 0 in
-    a fluid.
-    """
+    """Thomsen's (1986) parameters and density from density, c11, c13, c33, c44, c66; gamma is 0 in a fluid."""
     rho, c11, c13, c33, c44, c66 = cells
     solid = c44 > 0
     gamma = np.where(solid, (c66 - c44) / np.where(solid, 2 * c44, 1.0), 0.0)
@@ -239,8 +237,7 @@ class Parameters:
 
 
 def below_zero(names, values):
-    """Return parameters that are below zero and may not be, whose squares would hide it: list of
-    Problem.
+    """Return parameters that are below zero and may not be, whose squares would hide it: list of Problem.
 
     Parameters
     ----------

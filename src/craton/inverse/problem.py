@@ -120,9 +120,7 @@ class Problem(Term):
         self._m = self._cells = self._value = self._gradient = self._derivative = None
 
     def _try_misfit(self):
-        """Refuse a user's misfit that returns something else than a value and a derivative, before
-        anything runs.
-        """
+        """Refuse a user's misfit that returns something else than a value and a derivative, before anything runs."""
         for name, observed in self.observed[0].items() if self.observed[0] else ():
             weighted = self.weights[0].get(name, 1.0) * observed
             compared(self.misfit, 0.9 * weighted, weighted, self.recordings[0].interval)

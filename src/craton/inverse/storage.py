@@ -210,8 +210,7 @@ def of_elements(linear, kept_bytes, memory, asked):
 
 
 def slots_for(count, slot, state, memory):
-    """Return how many steps to store at a time: all, or so many that they and the checkpoints of
-    the segments fit.
+    """Return how many steps to store at a time: all, or so many that they and the checkpoints of the segments fit.
 
     Parameters
     ----------

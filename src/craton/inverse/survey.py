@@ -65,8 +65,7 @@ class GradientSurvey(Survey):
         return (len(self.shots) + 1) * len(self.fields) * math.prod(self.problem.shape[1:]) * 4
 
     def lay_out(self, path, about):
-        """Make the empty result.zarr: fields over (shot, z, y, x), in the plane (shot, z, x), and
-        ``misfit(shot)``.
+        """Make the empty result.zarr: fields over (shot, z, y, x), in the plane (shot, z, x), and ``misfit(shot)``.
 
         Parameters
         ----------
@@ -202,8 +201,7 @@ def gradient_of_shot(task, log, observed, options):
 
 
 def prepare(scenario, ranks=1, planned=False):
-    """Return the GradientSurvey of a scenario with shots, or of one shot; all observed data are
-    looked at.
+    """Return the GradientSurvey of a scenario with shots, or of one shot; all observed data are looked at.
 
     Parameters
     ----------

@@ -314,8 +314,7 @@ class CrossGradient(LeastSquares):
 
 
 def scales_of(parameters, scales=None):
-    """Return a scale of each parameter: what was given, else the mean of its start, 1 where that
-    is 0.
+    """Return a scale of each parameter: what was given, else the mean of its start, 1 where that is 0.
 
     Parameters
     ----------

@@ -399,8 +399,7 @@ def remembered_in_cut_cells(d, axis, box, params, q):
 
 
 def fluid_problems(d):
-    """Return cut cells without a shear modulus, whose stresses say too little of strains: list of
-    Problem.
+    """Return cut cells without a shear modulus, whose stresses say too little of strains: list of Problem.
 
     Parameters
     ----------

@@ -64,9 +64,8 @@ class Linearised(adjoint.LinearisedScenario, reversal.Reversible):
 
     @cached_property
     def cells(self):
-        """Density, bulk and shear modulus of the scenario's model, averaged over the cells:
-        (nz, ny, nx) each, kg/m3 and Pa; with attenuation at its frequency, in cells that the
-        ground cuts those of the matter in them.
+        """Density, bulk and shear modulus of the scenario's model, averaged over the cells: (nz, ny, nx) each, kg/m3
+        and Pa; with attenuation at its frequency, in cells that the ground cuts those of the matter in them.
         """
         averages_of = earth.cell_stiffness if self.d.anisotropic else earth.cell_averages
         averages = averages_of(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
@@ -76,9 +75,7 @@ class Linearised(adjoint.LinearisedScenario, reversal.Reversible):
 
     @cached_property
     def inverse_q(self):
-        """1/Qp and 1/Qs of the cells of the scenario's model, (nz, ny, nx) each; None without
-        attenuation.
-        """
+        """1/Qp and 1/Qs of the cells of the scenario's model, (nz, ny, nx) each; None without attenuation."""
         if self.d.relaxation is None:
             return None
         thin = relaxing.inverse_q_of_model(self.d, self.grid)
@@ -100,9 +97,7 @@ class Linearised(adjoint.LinearisedScenario, reversal.Reversible):
         }
 
     def held(self):
-        """Return what of the scenario's medium stays whatever the parameters are, as (label, text)
-        rows.
-        """
+        """Return what of the scenario's medium stays whatever the parameters are, as (label, text) rows."""
         planes = laminate.planes(self.d)
         if not laminate.boxes(self.d):
             return []
@@ -369,8 +364,7 @@ class State(adjoint.LinearisedState):
         return transposed.plan(self.d, self.columns, {"state": fields, "memory": variables}, taps, slots, every)
 
     def backward(self, margin, slots, every=1, by_sources=False, light=False, by_parameters=False):
-        """Return the plan of the steps back of the forward field and of the transposed ones; see
-        `reversal.plan`.
+        """Return the plan of the steps back of the forward field and of the transposed ones; see `reversal.plan`.
 
         Parameters
         ----------
@@ -413,9 +407,8 @@ class State(adjoint.LinearisedState):
         return rows
 
     def born(self, slots, every=1):
-        """Return the plan of the steps of a perturbation: increments scattered by the array
-        ``coefficients`` in place of sources, and ``force_series``, ``moment_series`` where the
-        rows of these depend on the medium.
+        """Return the plan of the steps of a perturbation: increments scattered by the array ``coefficients`` in place
+        of sources, and ``force_series``, ``moment_series`` where the rows of these depend on the medium.
         """
         d, more = self.d, increments.store(self.d, slots)
         more |= increments.sums(d, "coefficients")

@@ -168,9 +168,7 @@ def launches(d, part, every, light):
 
 
 def by_planes(d, op, box):
-    """Return (operator, box) of the planes of a box with plain differences, and of those below a
-    free surface.
-    """
+    """Return (operator, box) of the planes of a box with plain differences, and of those below a free surface."""
     top = d.grid.shape[0] - d.surface_planes
     lower = (op, (box[0], min(box[1], top), *box[2:]))
     parts = [lower]
@@ -193,8 +191,7 @@ def boxes(d):
 
 
 def parts_along(d, axis):
-    """Return (low, high, points back to the place before, first point that has one) of the parts of
-    an axis.
+    """Return (low, high, points back to the place before, first point that has one) of the parts of an axis.
 
     The place before the first point of a periodic axis lies at the other end. Beside such an axis,
     ghosts of edges have no values: there the first points of the others look at no place before
@@ -275,9 +272,8 @@ def of_forces(d, arrays, series, every):
 
 
 def points_beside(d, places):
-    """Return (sum, share) of both points beside places of velocities in the state: places in the
-    sum of rho, and the part of the products that belongs there, times the norm; 0 outside the inner
-    box.
+    """Return (sum, share) of both points beside places of velocities in the state: places in the sum of rho, and the
+    part of the products that belongs there, times the norm; 0 outside the inner box.
     """
     number = (places + d.layout.first) // d.layout.field
     at = np.stack(d.layout.place(places))

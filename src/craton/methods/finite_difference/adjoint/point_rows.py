@@ -341,8 +341,7 @@ def dependences_of_forces(d, sources):
 
 
 def dependences_of_moments(d, sources):
-    """Return the list of `Dependence` of moments on the highest plane below a free surface; see
-    `GridSpace.moments`.
+    """Return the list of `Dependence` of moments on the highest plane below a free surface; see `GridSpace.moments`.
 
     Parameters
     ----------
@@ -385,8 +384,7 @@ def by_moduli(dependences, values, cells):
 
 
 def changes_of_ratios(dependences, by, cells):
-    """Return by how much each ratio changes where the moduli of the cells do: the transpose of
-    `by_moduli`.
+    """Return by how much each ratio changes where the moduli of the cells do: the transpose of `by_moduli`.
 
     Parameters
     ----------

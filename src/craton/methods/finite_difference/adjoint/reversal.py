@@ -1,5 +1,4 @@
-"""The steps of the forward field taken back, together with the transposed ones: gradients without
-stored wavefields.
+"""The steps of the forward field taken back, together with the transposed ones: gradients without stored wavefields.
 
 Outside absorbing layers a step is v' = v + dt B D s, s' = s + dt C D' v', and so is the step back.
 What the differences there read of the layers is kept at every step (history.h): 1.5 planes of six
@@ -148,9 +147,8 @@ def grouped(blocks, group):
 
 
 def beside(d, field, axis, side):
-    """Return the points of a field outside the inner box, at one of its faces, that differences in
-    it read: list of planes, each (k, j, i) of its first point and its places in the state,
-    (nz, ny, nx).
+    """Return the points of a field outside the inner box, at one of its faces, that differences in it read: list of
+    planes, each (k, j, i) of its first point and its places in the state, (nz, ny, nx).
     """
     if not differentiated(d, field, axis):
         return []
@@ -374,9 +372,7 @@ def count_of_sums(d, by_parameters=False):
 
 
 def sums(d, light, by_parameters):
-    """Arrays of the sums of backward.h, or of parameter_sums.h: the block ``sums`` and its parts
-    ``sum_0`` and so on.
-    """
+    """Arrays of the sums of backward.h, or of parameter_sums.h: the block ``sums`` and its parts ``sum_0`` and so on."""
     layout, count = d.layout, count_of_sums(d, by_parameters) + light
     block = Array("sums", (layout.block(count),), d.precision, first=layout.start(0) + layout.first, over=layout)
     part = {"first": layout.first, "part_of": "sums", "window": layout.window(), "over": layout}

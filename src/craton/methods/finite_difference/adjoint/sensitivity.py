@@ -196,9 +196,7 @@ class Medium:
         return values
 
     def corners(self, axes):
-        """Slices of arrays of points and ghosts: the points whose mean a field half-way along some
-        axes (x, y, z) has.
-        """
+        """Slices of arrays of points and ghosts: the points whose mean a field half-way along some axes (x, y, z) has."""
         planar = self.d.planar
         shifts = [
             (0, 1) if on and not (axis == 1 and planar) else (0, 0) if on else (0,) for axis, on in enumerate(axes)
@@ -276,8 +274,7 @@ class Medium:
         return left * inverted(self.mean_of_points("mu", field, index))
 
     def stiffness_left(self, index, of_p, of_s):
-        """Return matrices (points, n, n) from strains over one step to normal stresses at the points
-        of some cells.
+        """Return matrices (points, n, n) from strains over one step to normal stresses at the points of some cells.
 
         Parameters
         ----------
@@ -443,9 +440,8 @@ class Medium:
         return Derivative(lambda part, *lame: [material.plane_stress(*lame)], (kappa - 2 / 3 * mu, mu))
 
     def perturbation(self, rho, *changes):
-        """Return the coefficients of `scatter` that a change of the cells makes, and of 1/Qp and
-        1/Qs where these change: the transpose of `gradient` but for the increments, (sums, nz, ny,
-        nx).
+        """Return the coefficients of `scatter` that a change of the cells makes, and of 1/Qp and 1/Qs where these
+        change: the transpose of `gradient` but for the increments, (sums, nz, ny, nx).
         """
         rho = self.take(rho)
         of_velocities = [-self.mean(rho, f) * inverted(self.density(f)) for f in self.d.velocity]

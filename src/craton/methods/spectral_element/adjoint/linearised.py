@@ -111,9 +111,7 @@ class Linearised(adjoint.LinearisedScenario, linearised_steps.Discretised):
         self.elements = elements_of(self.d)
 
     def _sites_of_pressure(self, receivers, in_fluid):
-        """Return the site of each channel of pressure in the solid, whose rows have the bulk modulus:
-        dict by channel.
-        """
+        """Return the site of each channel of pressure in the solid, whose rows have the bulk modulus: dict by channel."""
         chosen = [n for n, channel in enumerate(self.channels) if channel.quantity == "pressure" and not in_fluid[n]]
         xyz = receivers.xyz[[self.channels[n].receiver for n in chosen]]
         located = self.d.locate(xyz, True) if chosen else None
@@ -219,8 +217,7 @@ class Linearised(adjoint.LinearisedScenario, linearised_steps.Discretised):
         return factor * self.d.dt * collected.elements, of_points, of_faces
 
     def illumination(self, light):
-        """Return the integral of squared accelerations at the nodes, (ne, n^3), (m/s2)2 s; nan in a
-        fluid.
+        """Return the integral of squared accelerations at the nodes, (ne, n^3), (m/s2)2 s; nan in a fluid.
 
         Parameters
         ----------

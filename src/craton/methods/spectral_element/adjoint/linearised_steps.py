@@ -389,8 +389,7 @@ class Sums:
 
 
 class Discretised:
-    """Elements whose steps are marched: all of a mesh, or those of a rank; a subclass has what they
-    are.
+    """Elements whose steps are marched: all of a mesh, or those of a rank; a subclass has what they are.
 
     Attributes
     ----------

@@ -59,8 +59,7 @@ class NodalDiscretisation(Discretisation):
 
 
 def nodal(d):
-    """Return a `Discretisation` with its medium at the nodes of all elements, in the precision of the
-    medium.
+    """Return a `Discretisation` with its medium at the nodes of all elements, in the precision of the medium.
 
     Parameters
     ----------
@@ -84,9 +83,7 @@ def with_families(named):
 
 
 def moduli_of(d):
-    """Return density, bulk and shear modulus at the nodes, or density and 21 constants: (ne, n^3)
-    each, kg/m3 and Pa.
-    """
+    """Return density, bulk and shear modulus at the nodes, or density and 21 constants: (ne, n^3) each, kg/m3 and Pa."""
     if d.anisotropic:
         return (d.nodal["rho"], *d.nodal["stiffness"].transpose(1, 0, 2))
     kappa, mu = media.moduli(d.nodal["vp"], d.nodal["vs"], d.nodal["rho"])

@@ -69,9 +69,7 @@ def correlated(kind, fluid=False, precision="float32"):
 
 
 def born(kind, fluid=False, precision="float32"):
-    """Return the elements of both fields, the second scattered by a change of moduli; see
-    stiffness_born.h.
-    """
+    """Return the elements of both fields, the second scattered by a change of moduli; see stiffness_born.h."""
     memories = () if fluid else ("memory", "second_memory")
     medium = ("moduli", "change", *(() if fluid else ("loss",)), "rates")
     return _of_both("born", kind, fluid, precision, ((*memories, "layer"), medium, ELEMENT), 1)
@@ -140,9 +138,7 @@ def _elements(name, kind, fluid, names, block, reals, more=None):
 
 
 def resident(name, kind):
-    """Return the threads resident on a GPU's multiprocessor: so many that no register spills in
-    float32.
-    """
+    """Return the threads resident on a GPU's multiprocessor: so many that no register spills in float32."""
     if kind.relaxation or (name == "replayed" and kind.general):
         return 256
     few = kind.degree <= KEPT and kind.geometry == "box" and not kind.full
@@ -210,9 +206,7 @@ def on_points(function, components=3):
 
 
 def save_layer(kind, fluid=False):
-    """Return what saves the memory variables of a layer's derivatives before a step; see
-    save_layer.h.
-    """
+    """Return what saves the memory variables of a layer's derivatives before a step; see save_layer.h."""
     plain = operators.fluid(kind) if fluid else operators.stiffness(kind)
     components = 1 if fluid else 3
     return replace(

@@ -161,9 +161,7 @@ class Parts:
         return out
 
     def damped(self, components, both=False):
-        """Return the launch of the friction in absorbing layers of the second field, or of both; ()
-        without.
-        """
+        """Return the launch of the friction in absorbing layers of the second field, or of both; () without."""
         prefix, listed = PREFIX[components], "damped_points" if components == 3 else "fluid_damped"
         names = {"force": f"{prefix}pair_force", "velocity": f"{prefix}pair_rate"}
         if count := self.count(listed):
@@ -177,9 +175,7 @@ class Parts:
         return (self._launch(pair_operators.on_points(function, components), count + 1, components, 0, names),)
 
     def on_faces(self, function, components, half=0, **names):
-        """Return the launch of an operator on the absorbing points of a medium, () where there are
-        none.
-        """
+        """Return the launch of an operator on the absorbing points of a medium, () where there are none."""
         op = pair_operators.on_points(function, components)
         return self.on_list(op, f"{PREFIX[components]}stacey", half, components, **names)
 
@@ -259,9 +255,7 @@ class Parts:
         return (launch,)
 
     def sampled(self, name, rows, slots):
-        """Return the launch that samples rows of "state" at every step into an array (slots,
-        columns), () without any.
-        """
+        """Return the launch that samples rows of "state" at every step into an array (slots, columns), () without any."""
         if not rows:
             return ()
         arrays, launch = tables.sampled(name, f"{name}_tap", tables.stacked_rows(rows), slots, self.d.precision)

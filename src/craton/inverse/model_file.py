@@ -5,6 +5,7 @@ both: vp, vs and density are interpolated linearly, density is averaged arithmet
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -113,9 +114,7 @@ def to_samples(axes, grid):
 
     shape = tuple(int(np.prod([matrix.shape[n] for matrix in matrices])) for n in (0, 1))
     back = [matrix.T for matrix in matrices]
-    return LinearOperator(
-        shape, lambda values: applied(matrices, values), lambda values: applied(back, values), dtype=float
-    )
+    return LinearOperator(shape, partial(applied, matrices), partial(applied, back), dtype=float)
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class Problem(Term):
         self.experiments = options.experiments(linear)
         if memory != np.inf:  # which only plans
             refuse_large(self.experiments[0], names)
-        self._m = self._cells = self._value = self._gradient = self._derivative = None
+        self._m = self._cells = self._value = self._gradient = self._derivatives = None
 
     def _try_misfit(self):
         """Refuse a user's misfit that returns something else than a value and a derivative, before anything runs."""
@@ -159,11 +159,11 @@ class Problem(Term):
         if self._value is None:
             self.check_observed()
             value, by_cells, many = 0.0, None, len(self.experiments) > 1
-            for n, recording in enumerate(self.recordings):
-                more, derivatives = self._compared(n)
-                value, self._derivative = value + more, recording.transpose(derivatives)
+            for n in range(len(self.experiments)):
+                more, self._derivatives = self._compared(n)
+                value += more
                 if many:  # only the last run is stored: the gradient follows each at once
-                    by_cells = added(by_cells, self._adjoint(n, self._derivative))
+                    by_cells = added(by_cells, self._adjoint(n, self._derivatives))
             if many:
                 self._gradient = self.parameters.gradient(self._m, by_cells)
             self._value = value
@@ -178,8 +178,7 @@ class Problem(Term):
         """
         self.fun(m)
         if self._gradient is None:
-            by_cells = self._adjoint(0, self._derivative)
-            self._gradient = self.parameters.gradient(self._m, by_cells)
+            self._gradient = self.parameters.gradient(self._m, self._adjoint(0, self._derivatives))
         refuse_infinite(self._gradient, "the gradient")
         return self._gradient.copy()
 
@@ -249,10 +248,10 @@ class Problem(Term):
             experiment.run(self._cells)
         return experiment.samples
 
-    def _adjoint(self, n, derivative):
-        """dJ/d(rho, kappa, mu) of run n by the derivative by its samples."""
+    def _adjoint(self, n, derivatives):
+        """dJ/d(rho, kappa, mu) of run n from the derivative by its data: dict by variable."""
         self._samples(n)
-        return self.experiments[n].adjoint(derivative)["cells"]
+        return self.experiments[n].adjoint(self.recordings[n].transpose(derivatives))["cells"]
 
     # --- linearised -------------------------------------------------------------------------
 
@@ -299,7 +298,7 @@ class Problem(Term):
         self._at(m)
         total = None
         for n, arrays in enumerate(self._by_variable(residual)):
-            total = added(total, self._adjoint(n, self.recordings[n].transpose(arrays)))
+            total = added(total, self._adjoint(n, arrays))
         return self.parameters.gradient(self._m, total)
 
     def hvp(self, dm, m=None):

@@ -189,9 +189,8 @@ class Parts:
         included; () where no fluid touches a solid.
         """
         launches = ()
-        for listed in (
-            a.removesuffix("_solid") for a in self.shared if a.startswith("coupling") and a.endswith("_solid")
-        ):
+        lists = [name for name in self.shared if name.startswith("coupling") and name.endswith("_solid")]
+        for listed in (name.removesuffix("_solid") for name in lists):
             op, names = pair_operators.coupling(function, layered=listed != "coupling"), {}
             if "layer" in op.arrays:
                 shape = (1 + function.startswith("pair"), self.count(listed, "solid"))

@@ -268,10 +268,12 @@ def test_what_elements_do_not_cover_is_refused_before_anything_runs(of_elements)
     low, deep = craton.Problem(lossy, parameters=small.WITH_Q), craton.Problem(water, parameters=("vs",))
     fast = of_elements.m0.copy()
     fast[: fast.size // 3] *= 3
+    without_mass = of_elements.m0 * np.repeat((1.0, 1.0, -1.0), fast.size // 3)
     for words, work, m in (
         ("for which the mechanisms are not made", low.fun, np.where(low.m0 < 1, 2 * low.m0, low.m0)),
         ("unstable for this medium: the limit is", of_elements.problem.fun, fast),
         ("fluid nodes have a shear modulus", deep.data, deep.m0 + 100),
+        ("216 nodes have densities that are not positive", of_elements.problem.fun, without_mass),
     ):
         refused(ScenarioError, words, work, m)
 

@@ -247,7 +247,7 @@ def below_zero(names, values):
     return [
         Problem(
             "m",
-            f"{int((part < 0).sum())} cells have {name} below zero, down to {part.min():.6g} {UNITS[name]}",
+            f"{int((part < 0).sum())} values of {name} are below zero, down to {part.min():.6g} {UNITS[name]}",
             "bound the parameters",
         )
         for name, part in zip(names, values)
@@ -277,8 +277,8 @@ def refuse_other(names, cells):
     raise ScenarioError.of("parameters", message, f"choose some of {known}")
 
 
-def problems(cells, fastest, waves, moving=None, largest=np.inf):
-    """Return what is wrong with a medium of cells: list of Problem.
+def problems(cells, fastest, waves, moving, largest, places):
+    """Return what is wrong with a medium of cells or nodes: list of Problem.
 
     Parameters
     ----------
@@ -288,20 +288,21 @@ def problems(cells, fastest, waves, moving=None, largest=np.inf):
         Fastest wave that the time step carries, m/s.
     waves : str
         ``"acoustic"``: no shear modulus is computed; ``"SH"``: nothing else.
-    moving : (rho, kappa, mu), optional
+    moving : (rho, kappa, mu)
         What the steps have of these cells: with attenuation waves are faster; 0 in empty cells.
-    largest : float
+    largest : float or None
         Largest 1/Q that the steps can have, where it is among the cells.
+    places : str
+        What has them: ``"cells"``, ``"nodes"``.
     """
-    moving = moving or cells
     if len(cells) == len(CONSTANTS):
-        return _where_wrong("nodes", _wrong_constants(cells))
+        return _where_wrong(places, _wrong_constants(cells))
     if len(cells) == len(THOMSEN):
-        out = _where_wrong("cells", _wrong_transverse(*cells))
+        out = _where_wrong(places, _wrong_transverse(*cells))
         rho, c11, _, c33, c44, c66 = moving
         stiff = np.maximum(c44, c66) if waves == "SH" else np.maximum(c11, c33)
     else:
-        out = _where_wrong("cells", [*_wrong_moduli(*cells[:3]), *_wrong_losses(cells[3:], largest)])
+        out = _where_wrong(places, [*_wrong_moduli(*cells[:3]), *_wrong_losses(cells[3:], largest)])
         if waves == "acoustic" and np.any(cells[2] > 0):
             out.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
         rho, kappa, mu = moving[:3]

@@ -222,7 +222,7 @@ class Problem(Term):
         linear, cells = self.experiments[0].linear, self.parameters.cells(m)
         with np.errstate(invalid="ignore", divide="ignore"):  # told below
             limits = linear.fastest, linear.waves, linear.on_grid(cells)
-        refuse_all(sets.problems(cells, *limits, linear.largest_inverse_q))
+        refuse_all(sets.problems(cells, *limits, linear.largest_inverse_q, linear.places))
         self._m, self._cells, self._value, self._gradient = m, cells, None, None
         for experiment in self.experiments:
             experiment.forget()

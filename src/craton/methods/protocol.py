@@ -92,6 +92,8 @@ class Linear(Protocol):
         Density and moduli of the scenario's model, of cells or nodes.
     series : dict
         What forces and moments inject at each step, (steps, sources) by half step.
+    places : str
+        What `cells` are values of: ``"cells"``, ``"nodes"``.
     waves : str
         ``"acoustic"``, ``"P-SV"``, ``"SH"`` or ``"elastic"``.
     fastest : float
@@ -110,6 +112,7 @@ class Linear(Protocol):
     channels: Any
     cells: Any
     series: dict
+    places: str
     waves: str
     fastest: float
     largest_inverse_q: float | None

@@ -237,7 +237,7 @@ def of_forces(d, arrays, series, every):
     ----------
     d : Discretisation
     arrays : dict of str to Array
-        Of the point table ``velocity``, see `points.sources`.
+        Of the point table ``velocity``, see `craton.methods.waves.sources.sources`.
     series : str
         Name of the series, last step first, of the opposite sign.
     every : int

@@ -163,6 +163,8 @@ def test_the_storage_is_chosen_with_a_reason():
     problem = craton.Problem(scenario(), memory=6e5, every=2)
     for words in ("boundaries, every 2", "do not fit", "0.1 MiB", "is held", "3.11 forward runs"):
         assert words in problem.plan, problem.plan
+    whole = craton.Problem(scenario(), storage="checkpoints").experiments[0].storage
+    assert (whole.reason, whole.host) == ("asked for", 0)
     deep = scenario_of("deep sea floor, sponge")
     boundaries, sixteen, sea = (
         craton.Problem(here, memory=memory).experiments[0].storage

@@ -125,7 +125,9 @@ def choose(linear, machine: Machine, every, memory, asked):
                 continue
     state = 2 * (slot + variables)
     slots = slots_for(count, slot, state, memory)
-    reason = f"the steps cannot be taken back ({why})" if why else "nothing else fits"
+    reason = "asked for"
+    if asked == "auto":
+        reason = f"the steps cannot be taken back ({why})" if why else "nothing else fits"
     host = math.ceil(count / slots) * state if slots < count else 0  # nothing runs again where all steps are held
     return Storage("checkpoints", slots, slots * slot, host, reason)
 

@@ -198,6 +198,11 @@ def stacked_rows(rows):
     return first, *(np.concatenate(part) for part in zip(*rows))
 
 
+def split_rows(first, index, weight):
+    """Return rows (index, weight) of each channel: the inverse of `stacked_rows`."""
+    return [(index[begin:end], weight[begin:end]) for begin, end in zip(first, first[1:])]
+
+
 def sampling(first, source, weight, slots, precision):
     """Arrays and launches that sample channels into a ring of `slots` steps and count the steps.
 

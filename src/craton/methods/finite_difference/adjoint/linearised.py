@@ -21,7 +21,7 @@ from craton.methods.waves import adjoint, sources
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.sources import AXES, PARTS
-from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
+from craton.methods.waves.tables import injection, sampling, split_rows, stacked_rows, table_of
 from craton.model.media import earth
 from craton.text import megabytes
 
@@ -305,8 +305,7 @@ class State(adjoint.LinearisedState):
         """(index, weight) of each channel."""
         problem = self.problem
         (first, index, weight), _ = rows_of_channels(GridSpace(self.d), problem.channels, problem.receivers)
-        weight = weight.astype(float)
-        return [(index[a:b], weight[a:b]) for a, b in zip(first, first[1:])]
+        return split_rows(first, index, weight.astype(float))
 
     def fills(self):
         """Return what fills the material of plans, see `Machine.commit`."""

@@ -24,6 +24,7 @@ from craton.methods.waves import adjoint
 from craton.methods.waves.problem import assemble, set_up
 from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.sources import histories
+from craton.methods.waves.tables import split_rows
 from craton.survey import leapfrog
 
 # measured bytes of a node, see bench/NOTES.md: without attenuation and with it; of 21 constants
@@ -100,8 +101,8 @@ class Linearised(adjoint.LinearisedScenario, linearised_steps.Discretised):
         self.scenario = scenario
         self.plan = replace(assemble(setup, reuse), arrays={}, phases=())
         self.channels = self.plan.channels
-        (first, *rows), at = rows_of_channels(setup.space, self.channels, receivers)
-        self.rows = list(zip(*(np.split(values, first[1:-1]) for values in rows)))
+        rows, at = rows_of_channels(setup.space, self.channels, receivers)
+        self.rows = split_rows(*rows)
         refuse_all(refused_on_mesh(d, self.sources, self.channels, self.rows))
         self.d = nodal.nodal(d)
         self.rule = (ConstantsRule if d.anisotropic else nodal.ChainRule)(self.d)

@@ -20,7 +20,7 @@ from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.mesh import families
 from craton.methods.spectral_element.mesh.subdomain import ElementGeometry, build_subdomain
 from craton.methods.waves.adjoint import joined
-from craton.methods.waves.tables import SAMPLE, injection, sampling, stacked_rows, table_of
+from craton.methods.waves.tables import SAMPLE, injection, sampling, split_rows, stacked_rows, table_of
 from craton.model.mesh.hexmesh import Prepared
 
 # how often a recorded field is differentiated by time
@@ -562,10 +562,7 @@ class RankElements(Discretised):
         here = local != NOT_HERE
         row = np.repeat(np.arange(len(rows)), np.diff(first))[here]
         numbers, begins = np.unique(row, return_index=True)
-        if not len(numbers):
-            return [], numbers
-        parts = (np.split(values[here], begins[1:]) for values in (local, weight))
-        return list(zip(*parts)), numbers
+        return split_rows(np.append(begins, len(row)), local[here], weight[here]), numbers
 
     def _indices(self, index, block):
         """Return indices of a block of the whole mesh as those of this rank's, `NOT_HERE` where it

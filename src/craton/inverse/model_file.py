@@ -173,14 +173,17 @@ class ModelParameters:
 
     def cells(self, m):
         """Return (rho, kappa, mu) of the cells from a vector of parameters."""
-        rho, kappa, mu = sets.to_cells(SPEEDS, self._speeds(m))
+        return self._averages(*sets.to_cells(SPEEDS, self._speeds(m)))
+
+    def _averages(self, rho, kappa, mu):
+        """Return density, bulk and shear modulus of the cells from those of the samples."""
         with np.errstate(divide="ignore"):
             return rho.mean(self.averaged), *(1 / (1 / modulus).mean(self.averaged) for modulus in (kappa, mu))
 
-    def _shares(self, m, speeds):
+    def _shares(self, speeds):
         """Return the derivatives of the averages by rho, kappa and mu of a sample."""
-        _, kappa, mu = sets.to_cells(SPEEDS, speeds)
-        _, mean_kappa, mean_mu = (np.expand_dims(values, self.averaged) for values in self.cells(m))
+        rho, kappa, mu = sets.to_cells(SPEEDS, speeds)
+        _, mean_kappa, mean_mu = (np.expand_dims(v, self.averaged) for v in self._averages(rho, kappa, mu))
         share = 1.0 / math.prod(self.samples[axis] for axis in self.averaged)
         by_mu = np.where(mu > 0, mean_mu / np.where(mu > 0, mu, 1.0), 0.0)
         by_kappa = mean_kappa / kappa
@@ -190,7 +193,7 @@ class ModelParameters:
         """Return the gradient by the parameters from that by (rho, kappa, mu) of the cells."""
         speeds = self._speeds(m)
         by_samples = [
-            share * np.expand_dims(values, self.averaged) for share, values in zip(self._shares(m, speeds), by_cells)
+            share * np.expand_dims(values, self.averaged) for share, values in zip(self._shares(speeds), by_cells)
         ]
         by_speeds = sets.derivative(SPEEDS, speeds, self.names).transpose(by_samples)
         return np.concatenate([self.interpolation.T @ values.ravel() for values in by_speeds])
@@ -200,4 +203,4 @@ class ModelParameters:
         speeds = self._speeds(m)
         moved = list(map(self._sampled, np.reshape(np.asarray(dm, float), self.shape)))
         changes = sets.derivative(SPEEDS, speeds, self.names).apply(moved)
-        return tuple((share * change).sum(self.averaged) for share, change in zip(self._shares(m, speeds), changes))
+        return tuple((share * change).sum(self.averaged) for share, change in zip(self._shares(speeds), changes))

@@ -234,11 +234,8 @@ def restoring(d, margin, slots, part):
 
 def _moving(d, kernel, blocks, margin, slots, low, high):
     """Return the launch of an `operator` from the second of two blocks to the first, of some columns: a list, empty without."""
-    names, params = (
-        (*blocks, "history_source", "step"),
-        {"columns": margin.columns, "slots": slots, "last": d.steps - 1},
-    )
-    return [Launch(operator(kernel, margin), names, (0, 1, 0, 1, low, high), params)] * (high > low)
+    params, box = {"columns": margin.columns, "slots": slots, "last": d.steps - 1}, (0, 1, 0, 1, low, high)
+    return [Launch(operator(kernel, margin), (*blocks, "history_source", "step"), box, params)] * (high > low)
 
 
 # --- the step back ----------------------------------------------------------------------------

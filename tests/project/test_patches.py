@@ -49,6 +49,9 @@ def test_tests_of_a_patch_are_collected(patch, tmp_path):
         ["git", "apply", str(patch)],
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *files],
     ):
-        environment = os.environ | {"PYTHONPATH": str(tmp_path / "src"), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+        environment = os.environ | {
+            "PYTHONPATH": str(tmp_path / "src"),
+            "GIT_CEILING_DIRECTORIES": str(tmp_path.parent),
+        }
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr

@@ -1,5 +1,6 @@
 """craton.Simulation: the bits of craton.run, without planning, filling and compiling again."""
 
+import operator
 import time
 from collections import Counter
 
@@ -100,3 +101,15 @@ def test_what_is_wrong_is_said():
         many.run(receivers={"name": "Q", "at": [1000, -9000]})
     gravity = craton.load(benchscript.ROOT / "examples" / "seven_spheres.toml")
     refused(ScenarioError, 'a Simulation is of waves, and the method is "gravity"', craton.Simulation, gravity)
+    refused(ScenarioError, "a survey is of waves", craton.run_gradient, gravity, "out")
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "Simulation", "Problem", "run_survey", "run_gradient", "greens.build"])
+def test_what_is_no_scenario_is_refused(verb):
+    """Tables that nobody has checked, and by verbs that read no files the name of one."""
+    call = operator.attrgetter(verb)(craton)
+    out = [] if verb in ("run", "plan", "Simulation", "Problem") else ["out"]
+    scenarios = [{"domain": {"size": [1, 1, 1]}}, *([] if out else ["file.toml"])]
+    for scenario in scenarios:
+        words = (f"a {type(scenario).__name__} is no Scenario", "craton.Scenario(**tables)", "craton.load(path)")
+        refused(ScenarioError, words, call, scenario, *out)

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from craton.driver.job import Job
 
 
+def method_of(scenario):
+    """Return the method of a scenario; refuse what is none."""
+    try:
+        return METHODS[scenario.method]
+    except AttributeError:
+        remedy = "make one by craton.Scenario(**tables), or read a file by craton.load(path)"
+        refuse("scenario", f"a {type(scenario).__name__} is no Scenario", remedy)
+
+
 def plan(scenario, comm=None, reuse=None):
     """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`,
     `.phases`.
@@ -43,7 +52,7 @@ def plan(scenario, comm=None, reuse=None):
     from craton.comm import Together
     from craton.comm.placement import planner
 
-    method = METHODS[scenario.method]
+    method = method_of(scenario)
     team = Together(comm) if comm is not None and comm.size > 1 and method.plans_by_rank else None
     machine = planner(comm, scenario.run.threads) if method.tries_operators(scenario) else None
     return method.plan(scenario, team, machine, reuse)
@@ -259,7 +268,7 @@ def close_store(store, result):
 
 
 def resumable(out):
-    """Return the checkpoint from which a run can go on: `craton.driver.checkpoint.Saved`.
+    """Return the checkpoint from which a run can go on: `craton.driver.saved.Saved`.
 
     Raises
     ------

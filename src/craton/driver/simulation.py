@@ -11,7 +11,6 @@ from craton.driver.job import Job
 from craton.driver.march import Observer
 from craton.driver.result import Result
 from craton.errors import ScenarioError, refuse
-from craton.methods import METHODS
 from craton.methods.protocol import Reuse
 from craton.tables.fields import Table
 from craton.tables.problems import as_files
@@ -101,7 +100,7 @@ class Simulation:
     """
 
     def __init__(self, scenario, device=None):
-        if METHODS[scenario.method].drive != "march":
+        if driver.method_of(scenario).drive != "march":
             remedy = "use craton.run, or craton.gravity.operator for many densities"
             refuse("method", f'a Simulation is of waves, and the method is "{scenario.method}"', remedy)
         self.scenario, self._runs = scenario, MediumRuns(scenario, device)

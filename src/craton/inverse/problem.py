@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from craton.comm.placement import planner
+from craton.driver.run import method_of
 from craton.errors import refuse, refuse_all
 from craton.inverse import data, model_file
 from craton.inverse import parameters as sets
@@ -85,7 +86,7 @@ class Problem(Term):
         comm=None,
         sums="auto",
     ):
-        run, ranks = scenario.run, 1 if ranks is None else ranks
+        method, run, ranks = method_of(scenario), scenario.run, 1 if ranks is None else ranks
         options = Options(device or run.device, run.threads, every, memory, storage, sums, ranks, comm)
         sets.refuse_unknown(parameters)
         if on not in ("grid", "model"):
@@ -93,7 +94,6 @@ class Problem(Term):
         self.scenario, self.misfit = scenario, misfit_of(misfit)
         shots = shots_of(scenario)
         self.names = list(shots)
-        method = METHODS[scenario.method]
         trial = planner(threads=scenario.run.threads) if method.tries_operators(scenario) else None
         linear = [method.linearised(shot, trial) for shot in shots.values()]
         self.recordings = [data.Recording(run.scenario, run.at(run.cells).plain) for run in linear]

@@ -22,7 +22,7 @@ from craton.io.contents import FileError, warnings_of_libraries
 from craton.output.inspection import named_damage
 from craton.output.store import refuse_changed
 from craton.shots import Survey, run, single
-from craton.shots.survey import on_earth, scenario_of
+from craton.shots.survey import on_earth, scenario_of, unfit
 from craton.text import megabytes, text_sections
 
 RESULT = "gradient.zarr"
@@ -217,6 +217,7 @@ def prepare(scenario, ranks=1, planned=False):
     ScenarioError
         The scenario or the data are wrong, with every problem found; or gradients do not cover it.
     """
+    refuse_all(unfit(scenario))
     settings = scenario.gradient
     if settings is None:
         refuse("gradient", "there is no table [gradient]", 'add [gradient] with observed = "observed/result.zarr"')

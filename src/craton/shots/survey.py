@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from craton.driver.run import method_of
 from craton.errors import Problem, ScenarioError, refuse, refuse_all
-from craton.methods import METHODS
 from craton.shots.task import Task, record
 
 
@@ -144,7 +144,9 @@ def scenario_of(source):
     """Return a scenario, read where it is given as a path."""
     from craton.scenario import load
 
-    return load(source) if isinstance(source, str | PathLike) else source
+    scenario = load(source) if isinstance(source, str | PathLike) else source
+    method_of(scenario)  # refuses what is none
+    return scenario
 
 
 def prepare(scenario, snapshots=False, name=None):
@@ -199,7 +201,7 @@ def together(surveys):
 
 def unfit(scenario):
     """Problems of a scenario that no survey can be made of."""
-    if METHODS[scenario.method].drive != "march":
+    if method_of(scenario).drive != "march":
         return [Problem("method", "a survey is of waves", "use craton run")]
     if scenario.receivers:
         return []

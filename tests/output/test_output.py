@@ -105,7 +105,7 @@ def test_complete_run_opens_without_warning(box):
 def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
     """Whoever looks while frames are written finds whole ones alone, all but those that wait."""
     axes = {"z": np.arange(3.0), "y": np.arange(2.0), "x": np.arange(4.0)}
-    with Store(tmp_path / "out").snapshots() as writer:
+    with contextlib.closing(SnapshotWriter(tmp_path / "out" / "result.zarr")) as writer:
         writer.add_series("s", {"divergence": ()}, axes, np.arange(50) * 0.1)
         for n in range(20):
             writer.put("s", 0.1 * n, {"divergence": np.full((3, 2, 4), n + 1.0)})

@@ -292,7 +292,7 @@ def outcomes(client, function, tasks):
             if future.status in LOST:
                 ended.add(future)
                 continue
-            yield futures.pop(future), _outcome(client, future)
+            yield futures.pop(future), _outcome(future)
             future.release()
             count += 1
             if count % BATCH == 0:
@@ -302,7 +302,7 @@ def outcomes(client, function, tasks):
             client.cancel(list(futures))
 
 
-def _outcome(client, future):
+def _outcome(future):
     """Return result or exception of a task that ended."""
     from distributed import KilledWorker
 

@@ -72,7 +72,7 @@ def response_spectra(velocity, dt, periods, damping=0.05):
         moved = (2 * np.pi / period) ** 2 * oscillator(acceleration, dt, period, damping)
         spectra.append(np.abs(moved).max(axis=-1))
         if moved.shape[-2] == 3:
-            turned = np.array([over_angles(*pair) for pair in moved.reshape(-1, *moved.shape[-2:])])
+            turned = np.array([over_angles(*pair[:2]) for pair in moved.reshape(-1, *moved.shape[-2:])])
             shape = moved.shape[:-2]
             median.append(np.median(turned, axis=-1).reshape(shape))
             greatest.append(np.abs(moved[..., 0, :] + 1j * moved[..., 1, :]).max(axis=-1))
@@ -80,7 +80,7 @@ def response_spectra(velocity, dt, periods, damping=0.05):
     return np.stack(spectra, -1), *horizontal
 
 
-def over_angles(east, north, _up=None):
+def over_angles(east, north):
     """Return the peak of a horizontal motion along each of `ANGLES`: (180,) array.
 
     Parameters

@@ -15,6 +15,7 @@ from craton.integrity import writing
 from craton.output.arrays import CHUNK_BYTES, consolidate, create, open_group, write_whole
 from craton.output.dataset import COMPONENT_DIMS, cf_dataset, component_dim, coordinate_attributes, global_attributes
 
+DTYPE = np.dtype(np.float32)  # of the numbers in files and in memory
 TIME = {"units": "s", "long_name": "time after the origin time"}
 
 
@@ -33,12 +34,10 @@ class SnapshotWriter:
         The zarr store, ``OUT/result.zarr``; created when missing.
     depth : int
         Frames that may wait; `put` blocks when more do.
-    told : callable, optional
-        Called with the name of a series and the number of its frames whenever one is put.
     """
 
-    def __init__(self, path, depth=3, told=None):
-        self.path, self.told = Path(path), told
+    def __init__(self, path, depth=3):
+        self.path = Path(path)
         self._series = {}
         self._arrays = {}
         self._error = None
@@ -47,15 +46,7 @@ class SnapshotWriter:
         self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
         self._thread.start()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.close()
-
-    def add_series(
-        self, name, quantities, coords, times, dtype="float32", attributes=None, chunk=None, create=True, done=None
-    ):
+    def add_series(self, name, quantities, coords, times, attributes=None, chunk=None, create=True, done=None):
         """Declare the series ``snapshots/NAME``; its arrays are created by the thread.
 
         Parameters
@@ -69,8 +60,6 @@ class SnapshotWriter:
             axis that the plane cuts.
         times : array_like
             Times of all frames to come, s.
-        dtype : str
-            Type of the numbers in the file.
         attributes : dict, optional
             Attributes of the group (title, scenario, ...).
         chunk : dict, optional
@@ -89,7 +78,7 @@ class SnapshotWriter:
             self._queue.put((self._extend, (name,)))
         elif create:
             about = global_attributes(**(attributes or {}))
-            self._queue.put((self._create, (name, dtype, about, chunk or {})))
+            self._queue.put((self._create, (name, about, chunk or {})))
         else:
             self._queue.put((self._open, (name,)))
 
@@ -101,7 +90,7 @@ class SnapshotWriter:
             pass
         self._check()
 
-    def put(self, name, time, arrays, copy=True, region=None):
+    def put(self, name, time, arrays, region=None):
         """Queue one frame; an error of the thread is raised here or by `close`.
 
         Parameters
@@ -111,19 +100,14 @@ class SnapshotWriter:
         time : float
             Time of the frame, s: one of the series' times.
         arrays : dict or None
-            Quantity -> ndarray of shape ([components,] z, y, x). None where the whole frame is put
-            by other writers.
-        copy : bool
-            False where the arrays are the caller's to give away: they are not to be changed
-            afterwards.
+            Quantity -> ndarray of shape ([components,] z, y, x), which is not to be changed
+            afterwards. None where the whole frame is put by other writers.
         region : tuple of slice, optional
             Which part of the frame's last dimensions they are.
         """
         self._check()
         series = self._series[name]
         index = series.take(time, name)
-        if self.told:
-            self.told(name, series.frames)
         if arrays is None:
             return
         expected = {q: _cut(shape, region) for q, (_, shape, _) in series.variables.items()}
@@ -131,8 +115,7 @@ class SnapshotWriter:
             raise ValueError(
                 f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {expected}"
             )
-        frames = {q: np.array(a) if copy else np.asarray(a) for q, a in arrays.items()}
-        self._queue.put((self._write, (name, index, frames, region or ())))
+        self._queue.put((self._write, (name, index, arrays, region or ())))
 
     def close(self, last=True):
         """Wait for the frames that were put, cut off those that never came (the `last` writer
@@ -187,7 +170,7 @@ class SnapshotWriter:
         self._open(name)
         consolidate(self.path, f"snapshots/{name}")
 
-    def _create(self, name, dtype, attributes, chunk):
+    def _create(self, name, attributes, chunk):
         """Lay out a group: coordinates with their values, quantities with no chunk yet, each of them for one frame (or a
         slab of a large one).
         """
@@ -200,11 +183,11 @@ class SnapshotWriter:
         for quantity, (dims, shape, about) in layout.variables.items():
             chunks = list(shape)
             for axis, dim in enumerate(dims[1:]):
-                rest = math.prod(chunks[axis + 1 :]) * np.dtype(dtype).itemsize
+                rest = math.prod(chunks[axis + 1 :]) * DTYPE.itemsize
                 chunks[axis] = chunk.get(dim) or max(1, min(chunks[axis], CHUNK_BYTES // rest))
             about = about | ({"coordinates": scalars} if scalars else {})
             shape, chunks = (len(layout.times), *shape), (1, *chunks)
-            self._arrays[name, quantity] = create(group, quantity, shape, chunks, dtype, dims, about)
+            self._arrays[name, quantity] = create(group, quantity, shape, chunks, DTYPE, dims, about)
         consolidate(self.path, f"snapshots/{name}")
 
     def _write(self, name, index, frames, region):
@@ -226,15 +209,15 @@ class SnapshotMemory:
     def __init__(self):
         self._series, self._values = {}, {}
 
-    def add_series(self, name, quantities, coords, times, dtype="float32", **others):
+    def add_series(self, name, quantities, coords, times, **others):
         """Declare a series; parameters as of `SnapshotWriter.add_series`, of which `others` are for
         files.
         """
         self._series[name] = layout = Layout(quantities, coords, times)
         shapes = {quantity: (len(times), *shape) for quantity, (_, shape, _) in layout.variables.items()}
-        self._values[name] = {quantity: np.full(shape, np.nan, dtype) for quantity, shape in shapes.items()}
+        self._values[name] = {quantity: np.full(shape, np.nan, DTYPE) for quantity, shape in shapes.items()}
 
-    def put(self, name, time, arrays, copy=True, region=None):
+    def put(self, name, time, arrays, region=None):
         """Keep one frame; parameters as of `SnapshotWriter.put`."""
         index = self._series[name].take(time, name)
         for quantity, values in (arrays or {}).items():

@@ -18,7 +18,6 @@ from craton.io import formats
 from craton.lock import Held, acquire, holder
 from craton.output.arrays import CHUNK_BYTES, ZARR_FORMAT, consolidate, open_group, packed
 from craton.output.inspection import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
-from craton.output.snapshots import SnapshotWriter
 
 FINISHED = "finished"
 RESULT = "result.zarr"
@@ -363,10 +362,6 @@ class Store:
             _move_in(aside, target)
             open_group(self.zarr, "a")  # which holds a group
             consolidate(self.zarr, *([target.name] if target != self.zarr else []))
-
-    def snapshots(self, depth=3):
-        """Return a `SnapshotWriter` into this run's result.zarr."""
-        return SnapshotWriter(self.zarr, depth)
 
 
 def _create(aside, dataset, **how):

@@ -96,14 +96,10 @@ def section(run, component=None, by="distance", scale=None, reduce=None, gain=1.
 # --- drawn on axes ----------------------------------------------------------------------------------------------------
 
 
-def draw_record(axes, array, receiver=None, mark=None):
-    """Draw the components of one receiver, the first without a name, one on each axis on a common scale; `mark` is the
-    time of a snapshot, s.
-    """
-    receiver = str(array.receiver.values[0]) if receiver is None else receiver
-    traces = array.sel(receiver=receiver)
-    draw_row(axes, traces)
-    factor, unit = prefixed(array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0)))
+def draw_record(axes, array, mark=None):
+    """Draw the components of the first receiver, one on each axis on a common scale; `mark` is the time of a snapshot, s."""
+    traces = array.isel(receiver=0)
+    factor, unit = draw_row(axes, traces)
     small = {"va": "top", "fontsize": 8, "color": "0.35"}
     for axis, (name, values) in zip(axes, components(traces).items()):
         axis.set_ylabel(f"{COMPONENT_NAMES.get(name, name)}\n({unit})")
@@ -118,26 +114,27 @@ def draw_record(axes, array, receiver=None, mark=None):
     axes[-1].set_xlabel("Time (s)")
     x, y, z = (float(traces[axis]) / 1000 for axis in "xyz")
     words = f"x {x:.6g} km, y {y:.6g} km, z {z:.6g} km"
-    figures.title(axes[0], f"Station {receiver}: {label(array).lower()}", words)
+    figures.title(axes[0], f"Station {traces.receiver.item()}: {label(array).lower()}", words)
 
 
 def draw_table(axes, array):
     """Draw receivers by row and components by column, on a common scale in each row."""
     for row, name in zip(axes, array.receiver.values):
-        row[0].set_ylabel(f"{name}\n({draw_row(row, array.sel(receiver=name))})")
+        _, unit = draw_row(row, array.sel(receiver=name))
+        row[0].set_ylabel(f"{name}\n({unit})")
     for n, component in enumerate(components(array)):
         figures.title(axes[0, n], COMPONENT_NAMES.get(component, component), label(array) * (n == axes.shape[1] - 1))
         axes[-1, n].set_xlabel("Time (s)")
 
 
 def draw_row(axes, traces):
-    """Draw the components of one receiver, one on each axis; return the unit in which they are drawn."""
+    """Draw the components of one receiver, one on each axis; return the factor and the unit in which they are drawn."""
     factor, unit = prefixed(traces.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0)))
     for axis, (name, values) in zip(axes, components(traces).items()):
         axis.axhline(0, color="0.75", linewidth=0.6, zorder=0)
         axis.plot(traces.time, values * factor, color=colour_of(name), linewidth=1.1)
         axis.set_xlim(float(traces.time[0]), float(traces.time[-1]))
-    return unit
+    return factor, unit
 
 
 def draw_section(axes, array, origin=None):

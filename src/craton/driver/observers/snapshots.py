@@ -202,7 +202,7 @@ class Snapshots(Observer):
         for one, maker, time in self.schedule[step]:
             values = maker.take()
             named = None if values is None else {one.quantity: values}
-            self.writer.put(one.name, time, named, copy=False, region=maker.region)
+            self.writer.put(one.name, time, named, region=maker.region)
 
     def declare(self) -> None:
         """Name all series to the writer of this rank; those of a run that goes on are there."""

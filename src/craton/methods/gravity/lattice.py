@@ -58,14 +58,14 @@ def blocks(count):
     return [slice(n, n + BLOCK) for n in range(0, count, BLOCK)]
 
 
-def largest(xp, *arrays):
+def largest(*arrays):
     """Greatest magnitude."""
     return max(max(float(a.max()), -float(a.min())) for a in arrays)
 
 
 def planes(low, high, xp):
     """Planes of faces (M,) `low` and `high`; coordinates that differ by rounding alone are one."""
-    least, parts = ULPS * largest(xp, low, high), blocks(len(low))
+    least, parts = ULPS * largest(low, high), blocks(len(low))
     width = min(float((high[part] - low[part]).min()) for part in parts)
     begin, end = float(low.min()), float(high.max())
     count = round((end - begin) / width) if width * 4 * len(low) + 1e3 * width > end - begin else 0
@@ -113,7 +113,7 @@ def third_difference(planes_of, prisms, density, xp):
     """Nodes of prisms between planes: (flat index of x in y in z, mixed third difference of
     density), those that are not zero.
     """
-    least = ULPS * largest(xp, density)
+    least = ULPS * largest(density)
     parts = []
     for part in blocks(len(prisms)):
         places = [axis.places(prisms[part, 2 * n], prisms[part, 2 * n + 1], xp) for n, axis in enumerate(planes_of)]
@@ -209,7 +209,7 @@ def axis(low, high, at, xp):
     """Cells between `low` and `high` (M,) and points `at` (N,) as an Axis, or in words why that
     cannot be.
     """
-    least, width = ULPS * largest(xp, low, high, at), float(high[0] - low[0])
+    least, width = ULPS * largest(low, high, at), float(high[0] - low[0])
     parts = blocks(len(low))
     if max(float(xp.abs(high[p] - low[p] - width).max()) for p in parts) > least + LOOSE * width:
         return "the prisms are not of one width"

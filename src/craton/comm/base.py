@@ -137,12 +137,8 @@ class Together:
         """Return what `work()` gives on every rank, in their order; an error of one of them is
         raised at all.
         """
-        value, error = None, None
-        try:
+        with agreed(self.comm):
             value = work()
-        except Exception as failure:
-            error = failure
-        agree(self.comm, error)
         return self.comm.gather(value)
 
     def swap(self, arrays):

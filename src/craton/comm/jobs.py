@@ -14,6 +14,7 @@ from craton.comm.workers import (
     ignore_broken_pipes,
     private_folder,
     refilled,
+    shot_worker,
     silent,
 )
 from craton.errors import ResourceError, refuse
@@ -208,8 +209,6 @@ def batch(system, jobs, options, out, ranks=1, gpus=True):
     import dask
     import dask_jobqueue
     from distributed import Client
-
-    from craton.comm.workers import shot_worker
 
     ignore_broken_pipes()
     folder = (Path(out) / "jobs").absolute()

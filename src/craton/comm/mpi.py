@@ -12,14 +12,13 @@ from importlib.util import find_spec
 import numpy as np
 
 from craton.comm import launcher
-from craton.comm.pulse import Unwatched, begin_pulse
+from craton.comm.pulse import DRAIN, Unwatched, begin_pulse
 from craton.versions import versions
 
 SPIN = 2e-4  # s of asking without a pause, then
 PAUSE = 2e-3  # s between two questions
 # s: the same for halos, which are waited for in every step
 EXCHANGE_SPIN, EXCHANGE_PAUSE = 5e-3, 2e-4
-DRAIN = 0.2  # s for launchers to read what was said last: an abort is quicker than their pipes
 
 
 def load():

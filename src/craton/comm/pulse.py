@@ -23,7 +23,7 @@ import numpy as np
 PATIENCE = 60.0  # s
 HUNG = 20  # longest steps so far
 LOOKS = 8  # at the other rows within the patience, at least
-DRAIN = 0.2  # s for launchers to read what was said last
+DRAIN = 0.2  # s for launchers to read what was said last: an end is quicker than their pipes
 GRACE = 10.0  # s for the launcher to end what the first rank leaves
 LAUNCHER = "CRATON_LAUNCHER"  # process that started the ranks of this host and ends with them
 # `begun` is when the process began: with the pid it names no other one
@@ -169,15 +169,8 @@ class Pulse(Unwatched):
                 os.kill(pid, signal.SIGKILL)
 
 
-def begin_pulse(comm, patience=PATIENCE):
-    """Return the Pulse of this rank; all ranks must ask.
-
-    Parameters
-    ----------
-    comm : Comm
-    patience : float
-        Seconds.
-    """
+def begin_pulse(comm):
+    """Return the Pulse of this rank; all ranks must ask."""
     hosts = comm.gather(comm.host)
     team = [rank for rank, host in enumerate(hosts) if host == comm.host]
     path = _make_page(len(team)) if comm.rank == team[0] else None
@@ -186,7 +179,7 @@ def begin_pulse(comm, patience=PATIENCE):
     comm.barrier()
     if path:
         Path(path).unlink()
-    return Pulse(page, team.index(comm.rank), comm.rank, comm.host, patience)
+    return Pulse(page, team.index(comm.rank), comm.rank, comm.host)
 
 
 def _make_page(rows):

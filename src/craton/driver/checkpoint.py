@@ -19,7 +19,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,7 @@ from craton.core.recut import field_places, identity_tables
 from craton.driver.job import Job
 from craton.driver.march import Observer
 from craton.driver.observers.record import Drain, Record
-from craton.errors import ResourceError
-from craton.integrity import digest, replace_file, sealed, sync_folder
+from craton.integrity import digest, replace_file, sealed, sync_folder, writing
 from craton.output.inputs import Inputs
 from craton.versions import versions
 
@@ -84,12 +83,12 @@ class Checkpoints(Observer):
 
     def _save(self, aside, step):
         """Write all files of a checkpoint aside, then give it its name."""
-        files, rank = {}, self.comm.rank
-        with agreed(self.comm), on_disk(self.folder):
+        rank, noun = self.comm.rank, f"a checkpoint to {self.folder}"
+        with agreed(self.comm), writing(noun):
             if rank == 0:
                 shutil.rmtree(aside, ignore_errors=True)
                 aside.mkdir(parents=True)
-        with agreed(self.comm), on_disk(self.folder):
+        with agreed(self.comm), writing(noun):
             self.settle(step)
             files = self.write(aside / f"rank_{rank}")
             if rank == 0:
@@ -97,22 +96,18 @@ class Checkpoints(Observer):
         plan = self.program.plan
         places = field_places(plan) if plan.elements else None
         of_ranks = self.comm.gather((plan.subdomain.fingerprint, files, places))
-        with agreed(self.comm), on_disk(self.folder):
+        with agreed(self.comm), writing(noun):
             if rank == 0:
                 self.close(aside, step, of_ranks)
 
     def write(self, folder):
         """Write the arrays of this rank; return size and checksum of each file by its name."""
         folder.mkdir()
-        written = {
-            f"{folder.name}/{name}.npy": write(
-                folder / f"{name}.npy", self.program.arrays[name], self.program.backend.to_host
-            )
-            for name in self.program.plan.changing
-        }
-        tables = identity_tables(self.program.plan) if self.program.plan.elements else {}
-        for name, values in tables.items():
-            written[f"{folder.name}/{name}.npy"] = write(folder / f"{name}.npy", values)
+        plan, to_host = self.program.plan, self.program.backend.to_host
+        arrays = {name: (self.program.arrays[name], to_host) for name in plan.changing}
+        if plan.elements:
+            arrays |= {name: (values,) for name, values in identity_tables(plan).items()}
+        written = {f"{folder.name}/{name}.npy": write(folder / f"{name}.npy", *of) for name, of in arrays.items()}
         sync_folder(folder)
         return written
 
@@ -141,15 +136,6 @@ class Checkpoints(Observer):
         for other in self.folder.iterdir():
             if other not in retained:
                 discard(other)
-
-
-@contextmanager
-def on_disk(folder):
-    """Inside, a disk that is full or not writable is said in words."""
-    try:
-        yield
-    except OSError as error:
-        raise ResourceError(f"could not write a checkpoint to {folder}: {error.strerror or error}") from error
 
 
 def write(path, array, to_host=np.asarray):

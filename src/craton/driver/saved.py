@@ -182,9 +182,7 @@ class Saved:
         shape = (self.step, *(record.shape[1:2] if channels is None else (channels,)))
         if record.ndim != 2 or record.shape != shape or record.dtype != precision:
             reason = f"it holds {record.shape} of {record.dtype}, not {shape} of {precision}"
-            damage = Damaged(self.folder / RECORD, reason)
-            damage.args = (f"{damage}\n    run {self.out / 'scenario.toml'} anew",)
-            raise damage
+            raise Damaged(self.folder / RECORD, reason, f"run {self.out / 'scenario.toml'} anew")
 
     def restore(self, program, rank):
         """Put the state into a program.

@@ -101,7 +101,7 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False, c
     problem : Problem
     device : str or backend
     method, threads, progress
-        As in `forward`.
+        As in `craton.gravity.forward`.
     comm : Comm, optional
         Ranks that share the work.
     """
@@ -169,10 +169,7 @@ def combined(errors, of_all):
 
 
 def balanced(count, rank, size):
-    """Part of a rank: all alike, the first ``count % size`` ranks one more (Couder-Castaneda et al.
-
-    2013).
-    """
+    """Part of a rank: all alike, the first ``count % size`` ranks one more (Couder-Castaneda et al. 2013)."""
     each, rest = divmod(count, size)
     begin = rank * each + min(rank, rest)
     return slice(begin, begin + each + (rank < rest))

@@ -179,9 +179,7 @@ def block_cases(machine):
             yield label + count, lambda a=asked, s=series: direct.plan(a, machine.width, s)
     asked = problem(*ensemble, survey(*PAPER), NINE)
     nodes = vertex.nodes(asked, machine)
-    at, coefficient = (machine.to_host(values) for values in (nodes.at, nodes.coefficient))
-    name = "nodes, nine float64, 15000 points"
-    yield name, lambda: vertex.plan(asked, at, coefficient, machine.width)
+    yield "nodes, nine float64, 15000 points", lambda: vertex.plan(asked, nodes, machine)
     for label, names in HIGH.items():
         asked = problem(*random_ensemble(200_000), high_points(), names, "float32")
         yield label, lambda a=asked: direct.plan(a, machine.width)
@@ -224,7 +222,7 @@ def host(report):
     part("estimate of fft", fresh(lambda asked: fft.estimate(asked, rate)))
     nodes = vertex.nodes(asked, machine)
     width = machine.width
-    planned = part("plan", lambda: vertex.plan(asked, nodes.at, nodes.coefficient, width))
+    planned = part("plan", lambda: vertex.plan(asked, nodes, machine))
     program = part("commit", lambda: machine.commit(planned))
     part("sweep", lambda: sweep(program))
     kernels("kernels", program)

@@ -20,6 +20,7 @@ ALGORITHMS = {
 HOST_PAIRS = 7e7  # closed form, g_z in double, pairs per second and thread (AVX-512, 2.6 GHz)
 DEVICE_PAIRS = 2e10  # the same of a device with DEVICE_WIDTH threads (H200)
 DEVICE_WIDTH = 2048 * 132
+DEVICE = 1 << 15  # points that a machine takes side by side, from which on it is no CPU
 SINGLE = 4.0  # closed form and series in single against closed form in double
 # closed forms that a point's walk is worth, per decade of prisms above 1000
 WALK = {4: 450, 6: 900, 8: 1500, 10: 6600, 12: 12000}
@@ -85,8 +86,7 @@ def share(fields):
 
 def speed(machine, fields, precision):
     """Rates of a machine."""
-    device = machine.width >= 1 << 15
-    base = DEVICE_PAIRS * machine.width / DEVICE_WIDTH if device else HOST_PAIRS * machine.threads
+    base = DEVICE_PAIRS * machine.width / DEVICE_WIDTH if machine.width >= DEVICE else HOST_PAIRS * machine.threads
     double = base / share(fields)
     return Speed(double * (SINGLE if precision == "float32" else 1.0), 450 * base, double=double, machine=machine)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.gravity import direct, far, fft, speed, vertex, walk
+from craton.methods.gravity import DEVICE, direct, far, fft, speed, vertex, walk
 from craton.methods.gravity.fields import order, scale
 
 EPSILON = 2.2e-16
@@ -20,7 +20,6 @@ SHARED = 8  # prisms that share a node, and the roundings of its distance from a
 # the part of the time of the direct sum that this may take; seconds for each
 LEAST_PAIRS, MOST_PAIRS, PART, BOUND_SECONDS = (1 << 14, 1 << 11), 1 << 18, 0.02, 1.5e-6
 BLOCK = 1 << 11  # of these pairs: what is in between stays in the cache
-DEVICE = 1 << 15  # width of a device
 CHEAPER = 16  # distances of prisms in the time of one of these bounds
 # points at which an answer is compared with the direct sum in double, or its error estimated
 SAMPLES = 64

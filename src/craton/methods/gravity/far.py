@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.core.grid import Layout
 from craton.core.plan import Array, Phase, StepPlan
-from craton.methods.gravity import GROW, Estimate, direct, tiles, tree, walk
+from craton.methods.gravity import DEVICE, GROW, Estimate, direct, tiles, tree, walk
 from craton.methods.gravity.fields import kinds
 from craton.methods.gravity.operators import LANES, attract_clusters, launch, of_nodes
 from craton.model.prisms.morton import morton_order
@@ -17,7 +17,6 @@ from craton.model.prisms.morton import morton_order
 POINTS = 4  # of a tile for every point that the machine takes at a time
 # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
 LEAF = (32, 64)
-DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
 # of a tree on a device with so many bytes; a grid of blocks ends at 2^24 prisms
 ROOMY = 15 << 20, 32 << 30

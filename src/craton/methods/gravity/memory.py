@@ -6,7 +6,7 @@ the methods make; tests/gravity/test_gravity_ranks.py compares them with what is
 """
 
 from craton.memory import array_bytes
-from craton.methods.gravity import direct, far, fft, lattice, tree, vertex
+from craton.methods.gravity import DEVICE, direct, far, fft, lattice, tree, vertex
 
 # bytes of Python and its libraries when fields are computed, and when they are written
 COMPUTING, WRITING = 80 << 20, 145 << 20
@@ -27,11 +27,11 @@ def process_bytes(plan, method, machine):
     machine : backend
     """
     problem, held = plan.problem, array_bytes(plan)
-    prisms, results = len(problem.prisms), 8 * len(problem.fields) * problem.points.shape[1]
+    prisms, results = len(problem.prisms), _fields(problem)
     before = held - array_bytes(*(problem.memo.get(name) for name in ("nodes", "columns")))
-    found = FOUND * min(prisms, lattice.BLOCK)
+    finding = FOUND * min(prisms, lattice.BLOCK)
     needed = SOLVING[method](problem, machine) if problem.pairs else 0
-    arrays = max(before + MADE * prisms, held + found, held + 2 * results, held + needed)
+    arrays = max(before + MADE * prisms, held + finding, held + 2 * results, held + needed)
     return max(COMPUTING + arrays, WRITING + held + 2 * results), arrays
 
 
@@ -43,6 +43,7 @@ def _swept(problem, planned):
 
 
 def _fields(problem):
+    """Bytes of the fields of a problem."""
     return 8 * len(problem.fields) * problem.points.shape[1]
 
 
@@ -51,10 +52,8 @@ def _direct(problem, machine):
 
 
 def _vertex(problem, machine):
-    found = vertex.nodes(problem, machine)
-    at, coefficient = (machine.to_host(part) for part in (found.at, found.coefficient))
-    planned = vertex.plan(problem, at, coefficient, machine.width)
-    return _swept(problem, planned) + 32 * len(at)
+    vertices = vertex.nodes(problem, machine)
+    return _swept(problem, vertex.plan(problem, vertices, machine)) + 32 * len(vertices.at)
 
 
 def _fft(problem, machine):
@@ -71,7 +70,7 @@ def _fft(problem, machine):
 
 
 def _far(problem, machine):
-    leaf, count = far.LEAF[machine.width >= far.DEVICE], far.most_prisms(machine)
+    leaf, count = far.LEAF[machine.width >= DEVICE], far.most_prisms(machine)
     part = problem.prisms[:count]
     nodes = len(tree.grow(tree.sort(part, leaf)[1], len(part), leaf)[0])
     degree = far.degree_for(problem.rtol)

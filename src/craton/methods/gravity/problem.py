@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from craton.methods.gravity import DEVICE
 from craton.methods.gravity.fields import ordered
 from craton.model.prisms.ensembles import have_volume, refuse_wrong
 
@@ -51,9 +52,8 @@ class Problem:
 
 
 ROWS = 1 << 13  # prisms looked at together
-# prisms that a machine of at least DEVICE points side by side looks at
+# prisms that a device looks at
 MANY, MOST = 8 * ROWS, 1 << 24
-DEVICE = 1 << 15
 RTOL = {"float64": 1e-8, "float32": 1e-6}
 
 
@@ -125,8 +125,8 @@ def sound(prisms, density, xp, rows):
 def check_points(points):
     """Points as (3, N) and their shape, or a ValueError that names the first bad one."""
     if not isinstance(points, (tuple, list)) or len(points) != 3:
-        given = np.asarray(points)
-        if given.ndim < 1 or given.shape[0] != 3:
+        together = np.asarray(points)
+        if together.ndim < 1 or together.shape[0] != 3:
             raise ValueError("points are three arrays of one shape: (x, y, z)")
     x, y, z = (np.asarray(c, np.float64) for c in points)
     try:

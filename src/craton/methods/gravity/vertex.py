@@ -10,14 +10,13 @@ from functools import partial
 
 import numpy as np
 
-from craton.methods.gravity import Estimate, direct, lattice, tiles
+from craton.methods.gravity import DEVICE, Estimate, direct, lattice, tiles
 from craton.methods.gravity.fields import order
 from craton.methods.gravity.operators import attract_nodes
 from craton.methods.protocol import remembered
 from craton.model.prisms import ensembles
 
 NODES = 1 << 18  # of a tile
-DEVICE = 1 << 15  # width of a machine on which sorting costs more than filling a lattice
 CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
 # prisms, points: beyond and below the nodes are not counted for an estimate alone
@@ -33,11 +32,12 @@ NOISE = 8 * 2.2e-16
 def nodes(problem, machine):
     """Return the ensemble's Nodes on a machine."""
     with machine.work():
-        given = lattice.prisms_of(problem, machine.xp)
-        found = lattice.regular_nodes(*given, machine) if machine.width >= DEVICE else None
-        if found is None:
-            return lattice.nodes(*given, machine.xp)
-        vertices, problem.memo["mass"] = found
+        arrays = lattice.prisms_of(problem, machine.xp)
+        # on a device sorting costs more than filling a lattice
+        regular = lattice.regular_nodes(*arrays, machine) if machine.width >= DEVICE else None
+        if regular is None:
+            return lattice.nodes(*arrays, machine.xp)
+        vertices, problem.memo["mass"] = regular
         return vertices
 
 
@@ -145,8 +145,9 @@ def split_off(problem, vertices, machine):
     return points, inside[touched.any(axis=0) & ~stepped]
 
 
-def plan(problem, at, coefficient, width):
-    """Return the plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
+def plan(problem, vertices, machine):
+    """Return the plan of a sum over nodes; a node is four reals, its place and coefficient, streamed like prisms."""
+    at, coefficient, width = machine.to_host(vertices.at), machine.to_host(vertices.coefficient), machine.width
     frame, points = tiles.Frame(replace(problem, precision="float64")), problem.points
     order = np.arange(points.shape[1])
     targets = tiles.Targets(order, lambda chosen, stride: {"points": frame.points(points[:, chosen], stride)})
@@ -160,12 +161,7 @@ def solve(problem, runner):
     machine = runner.machine
     vertices = nodes(problem, machine)
     points, special = split_off(problem, vertices, machine)
-    here = plan(
-        replace(problem, points=points),
-        machine.to_host(vertices.at),
-        machine.to_host(vertices.coefficient),
-        machine.width,
-    )
+    here = plan(replace(problem, points=points), vertices, machine)
     values = runner.scaled(problem.pairs / max(here.work, 1)).sweep(here)
     if len(special):
         distinct = replace(problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special]))

@@ -215,6 +215,17 @@ def test_dispersion_finds_the_velocity():
     assert slow < speed.min() and fast > speed.max()
 
 
+def test_silent_traces_are_drawn_or_refused():
+    """Before any wave has come: a spectrum of nothing can be drawn, a velocity of nothing cannot be told."""
+    places = {"x": ("receiver", 100.0 * np.arange(8)), "y": ("receiver", np.zeros(8))}
+    coordinates = {"receiver": list("ABCDEFGH"), "component": list("ENZ"), "time": 0.01 * np.arange(200)} | places
+    silent = xr.DataArray(np.zeros((8, 3, 200)), coordinates, ("receiver", "component", "time"), "velocity")
+    run = SimpleNamespace(waveforms=silent, out="OUT", origin=None)
+    for draw in (signals.spectrogram, signals.spectra, signals.motion):
+        assert draw(run).axes
+    refused(CratonError, ["OUT: no wave has come", "record for longer"], signals.dispersion, run)
+
+
 def test_spectrogram_follows_a_sweep():
     time = np.arange(2000) * 0.002
     trace = np.sin(2 * np.pi * (10 * time + 5 * time**2))  # 10 to 50 Hz

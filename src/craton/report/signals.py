@@ -30,7 +30,7 @@ def spectrogram(run, station=None, component=None, db=RANGE):
         figures.title(top, words)
         image = rasters.draw_cells(low, time[0] + moments, frequency, level, cmap="magma", vmin=-db, vmax=0)
         rasters.colour_bar(image, [low], "Power (dB below the largest)")
-        high = frequency[np.flatnonzero((level > -db).any(axis=1))[-1]]
+        high = highest(frequency, (level > -db).any(axis=1))
         low.set(
             xlabel="Time (s)",
             ylabel="Frequency (Hz)",
@@ -61,6 +61,12 @@ def levels(trace, step, periods=4.0):
     return transform.f, times[inside], 10 * np.log10(np.maximum(power / top, 1e-30))
 
 
+def highest(frequency, shown):
+    """Return the highest frequency that is shown, of all where none is."""
+    places = np.flatnonzero(shown)
+    return frequency[places[-1] if len(places) else -1]
+
+
 def tapered(traces, part=0.05):
     """Return traces (..., n) that fade over a part of their length at the end, without their first value: what a record
     cuts off is no jump.
@@ -89,8 +95,7 @@ def spectra(run, db=RANGE + 30):
             figures.title(axis, COMPONENT_NAMES.get(name, name))
             axis.set_xlabel("Frequency (Hz)")
             axis.grid(which="both", linewidth=0.3, color="0.85")
-            seen = np.flatnonzero((level > -db).any(axis=0))
-            high = max(high, frequency[seen[-1]] if len(seen) else frequency[-1])
+            high = max(high, highest(frequency, (level > -db).any(axis=0)))
         axes[0].set(ylim=(-db, 3), xlim=(frequency[0], min(1.3 * high, frequency[-1])))
         unit = typeset(array.attrs.get("units", ""))
         axes[0].set_ylabel(f"dB, 0 dB is {top:.3g} {f'({unit})' if '/' in unit else unit}/Hz")
@@ -132,6 +137,10 @@ def dispersion(run, component=None):
     array = run.waveforms
     (traces, name), along = component_of(array, component), line_of(array)
     traces, along = one_side(traces, along, array, run.origin)
+    if not traces.any():
+        raise CratonError(
+            f"{run.out}: no wave has come to the receivers: record for longer, or choose another component"
+        )
     frequency, band = _band(traces, float(array.time[1] - array.time[0]))
     slow, fast = velocity_limits(band, along, frequency)
     velocity = np.linspace(slow, fast, POINTS)

@@ -24,7 +24,7 @@ from craton.text import first_of
 MOTION = ("velocity", "displacement", "acceleration")
 UNSTATED = ("", "XX")  # network codes that match any other
 SAC_QUANTITIES = {6: "displacement", 7: "velocity", 8: "acceleration"}  # of the header idep
-ACCELEROMETERS = "NG"  # second letter of a channel code, of gravimeters, too
+ACCELEROMETERS = ("N", "G")  # second letter of a channel code, of gravimeters, too
 PRESSURE = ("D",)
 
 
@@ -68,22 +68,21 @@ def of_run(waves, quantity):
     """Return the seismograms of one quantity of a run: list."""
     array = waves[quantity].load()
     time, parts = array.time.values, figures.components(array)
-    codes = [codes_of(waves, name) for name in ("network", "station", "location")]
     return [
-        Seismogram(*row, part, time, values[n], quantity)
+        Seismogram(*codes, part, time, values[n], quantity)
         for part, values in parts.items()
-        for n, row in enumerate(zip(*codes))
+        for n, codes in enumerate(codes_of(waves))
     ]
 
 
-def codes_of(waves, name):
-    """Return the codes of all receivers, "network", "station" or "location", names of receivers where there are none:
-    list of str.
+def codes_of(waves):
+    """Return network, station and location of each receiver, its name where it has no code of a station: list of three
+    str each.
     """
-    if name in waves.coords:
-        return [str(code) for code in waves[name].values]
-    names = [str(code) for code in waves.receiver.values]
-    return names if name == "station" else [""] * len(names)
+    none = [""] * waves.sizes["receiver"]
+    others = {"network": none, "station": waves.receiver.values, "location": none}
+    columns = (waves[name].values if name in waves.coords else values for name, values in others.items())
+    return [tuple(map(str, row)) for row in zip(*columns)]
 
 
 def files_of(data):
@@ -151,7 +150,7 @@ def _of_trace(trace, origin, inventories):
     stats, sac = trace.stats, trace.stats.get("sac", {})
     samples = np.ma.filled(np.ma.asarray(trace.data).astype(float), np.nan)
     quantity = SAC_QUANTITIES.get(int(sac.get("idep", 0)))
-    accelerometer = quantity is None and stats.channel[1:2] in tuple(ACCELEROMETERS)
+    accelerometer = quantity is None and stats.channel[1:2] in ACCELEROMETERS
     codes = stats.network, stats.station, stats.location, stats.channel
     return Seismogram(
         *codes,
@@ -184,8 +183,7 @@ class Receivers:
     def __init__(self, waves):
         self.waves = waves
         self.names = [str(name) for name in waves.receiver.values]
-        columns = (codes_of(waves, name) for name in ("network", "station", "location"))
-        self.codes = list(zip(*columns))
+        self.codes = codes_of(waves)
         self.sites = sites(waves)
         self.parts = {
             name: figures.components(array.load()) for name, array in waves.data_vars.items() if name in CODES

@@ -254,7 +254,6 @@ def _in_words(frame):
 
 # --- beachballs -------------------------------------------------------------------------------------------------------
 
-COLOUR = "#20262e"
 STEPS = (61, 241)  # of the take-off angle and the azimuth
 
 
@@ -303,7 +302,7 @@ def compressional(six, turn=0.0):
     return [Path(points, codes) for points, codes in zip(*filled)]
 
 
-def patches(six, centre, radius, turn=0.0, colour=COLOUR):
+def patches(six, centre, radius, turn=0.0, colour=INK):
     """Return the patches of a beachball in their order, compression in a colour, dilatation white; see `compressional`."""
     from matplotlib.patches import Circle, PathPatch
     from matplotlib.transforms import Affine2D

@@ -49,15 +49,15 @@ def figure_of(array, origin=None):
     """Return the figure of an array over receiver, perhaps component, and time; distances are from `origin`, m."""
     rows = array.sizes["receiver"]
     columns = len(components(array.isel(time=slice(0, 1))))
-    wide = max(4.2 * columns, 8)
+    width = max(4.2 * columns, 8)
     if rows == 1:
         with figures.panels(columns, 1, 9, 1.4, 1.2) as (page, axes):
             draw_record(axes, array)
     elif rows > FEW:
-        with figures.panels(columns, columns, wide, 6) as (page, axes):
+        with figures.panels(columns, columns, width, 6) as (page, axes):
             draw_section(axes, array, origin)
     else:
-        with figures.panels(rows * columns, columns, wide, 1.9, 1.0, sharey="row") as (page, axes):
+        with figures.panels(rows * columns, columns, width, 1.9, 1.0, sharey="row") as (page, axes):
             draw_table(axes.reshape(rows, columns), array)
     return page
 

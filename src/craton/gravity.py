@@ -116,8 +116,8 @@ def forward(
     """
     from warnings import warn
 
-    from craton.comm import agreed, ranks
-    from craton.comm.local import Alone, spawn
+    from craton.comm import agreed, of_caller
+    from craton.comm.local import spawn
     from craton.comm.placement import machine as on
     from craton.comm.placement import place
     from craton.driver.sums import solve
@@ -130,9 +130,7 @@ def forward(
 
     if points is None:
         raise ValueError("points are missing: (x, y, z), a grid of xarray or a DataFrame")
-    if comm is not None and devices is not None:
-        raise ValueError("give either comm or devices: a rank has one device")
-    comm = Alone() if comm is None else ranks(comm)
+    comm = of_caller(comm, devices)
     with own_errors(), agreed(comm):
         machine = None if devices is not None else device
         if isinstance(machine, str):

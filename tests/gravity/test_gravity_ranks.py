@@ -168,6 +168,7 @@ def test_bad_input_is_refused_on_every_rank():
     assert len(spawn(3, lambda comm: refused(ValueError, "prism 5 is not finite", wrong, comm=comm))) == 3
     refused(ValueError, "does not apply", gravity.forward, *ensemble(300), device="cpu", method="fft", devices=2)
     refused(ValueError, "either comm or devices", gravity.forward, *cells(), device="cpu", comm=Alone(), devices=2)
+    refused(ValueError, "devices = 0: there must be at least one", gravity.forward, *cells(), device="cpu", devices=0)
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):

@@ -11,6 +11,7 @@ from common import refused
 
 import craton
 from craton.backends.cpu import CPU
+from craton.comm.local import Alone
 from craton.driver.simulation import fixed, unchanged
 from craton.errors import ScenarioError
 from craton.host import compile
@@ -102,6 +103,9 @@ def test_what_is_wrong_is_said():
     gravity = craton.load(benchscript.ROOT / "examples" / "seven_spheres.toml")
     refused(ScenarioError, 'a Simulation is of waves, and the method is "gravity"', craton.Simulation, gravity)
     refused(ScenarioError, "a survey is of waves", craton.run_gradient, gravity, "out")
+    refused(ValueError, "devices = 0: there must be at least one", craton.run, gravity, devices=0)
+    for verb in (craton.run, craton.resume):
+        refused(ValueError, "either comm or devices", verb, gravity, comm=Alone(), devices=2)
 
 
 @pytest.mark.parametrize("verb", ["run", "plan", "Simulation", "Problem", "run_survey", "run_gradient", "greens.build"])

@@ -33,4 +33,13 @@ def ranks(comm=None):
     return mpi.world() if comm is None else mpi.Mpi(comm)
 
 
-__all__ = ["Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "ranks"]
+def of_caller(comm=None, devices=None):
+    """Return the communicator that a caller of Python gave, or this process alone; `devices` beside it are refused."""
+    from craton.comm.local import Alone
+
+    if comm is not None and devices is not None:
+        raise ValueError("give either comm or devices: a rank has one device")
+    return Alone() if comm is None else ranks(comm)
+
+
+__all__ = ["Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "of_caller", "ranks"]

@@ -214,6 +214,8 @@ def spawn(size, work):
     BaseException
         The error of the first rank that failed by itself; no rank is left waiting for it.
     """
+    if size < 1:
+        raise ValueError(f"devices = {size}: there must be at least one")
     ranks = Threads(size)
 
     def once(comm):

@@ -149,14 +149,14 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     ComputationError, Interrupted
         It failed or was stopped; what was recorded is in `out`.
     """
-    from craton.comm import agreed, ranks
-    from craton.comm.local import Alone, spawn
+    from craton.comm import agreed, of_caller
+    from craton.comm.local import spawn
     from craton.driver.job import Job
 
-    if devices is not None and devices > 1 and comm is None:
+    comm = of_caller(comm, devices)
+    if devices not in (None, 1):
         on_rank = partial(run, scenario, device, out, force, progress, warn=warn, observers=observers)
         return spawn(devices, on_rank)[0]
-    comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         planned = plan_of_rank(scenario, plan(scenario, comm), comm)
     machine = choose_machine(scenario, planned, comm, device)
@@ -314,13 +314,13 @@ def resume(out, device=None, progress=True, comm=None, devices=None, observers=(
     ResourceError, ComputationError, Interrupted
         See `run`.
     """
-    from craton.comm import ranks
-    from craton.comm.local import Alone, spawn
+    from craton.comm import of_caller
+    from craton.comm.local import spawn
     from craton.driver.job import Job
 
-    if devices is not None and devices > 1 and comm is None:
+    comm = of_caller(comm, devices)
+    if devices not in (None, 1):
         return spawn(devices, partial(resume, out, device, progress, observers=observers))[0]
-    comm = Alone() if comm is None else ranks(comm)
     scenario, planned, saved = restart(out, comm)
     machine, progress = choose_machine(scenario, planned, comm, device), progress and comm.rank == 0
     return run_into(Job(scenario, planned, machine, comm, out, progress=progress, saved=saved, observers=observers))

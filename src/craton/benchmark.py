@@ -3,7 +3,6 @@
 import json
 import platform
 import time
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from craton.methods.gravity import direct
 from craton.methods.gravity.operators import flops
 from craton.methods.gravity.problem import problem
 from craton.methods.protocol import BenchCase
+from craton.text import now
 from craton.versions import source_commit, versions
 
 REPEATS, CALLS = 5, 3  # timings of a case; of whole calls
@@ -269,7 +269,7 @@ def provenance(machine):
     return {
         "device": machine.describe(),
         "host": platform.processor() or platform.machine(),
-        "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "date": now(),
         "commit": source_commit(),
         "versions": {"python": platform.python_version(), **versions()},
     }

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import unicodedata
+from datetime import UTC, datetime
 from numbers import Real
 
 # What steers a terminal or turns the direction of a text, and what no XML holds.
@@ -24,6 +25,11 @@ def interactions(pairs, seconds):
     """Interactions of prisms and points per second, in words."""
     value = pairs / max(seconds, 1e-9)
     return f"{value / 1e9:.2f} G interactions/s" if value >= 1e9 else f"{value / 1e6:.1f} M interactions/s"
+
+
+def now():
+    """Return the time in UTC, as files have it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def duration(seconds):

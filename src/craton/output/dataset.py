@@ -3,7 +3,6 @@ the like on one exact time axis, g_z(y, x) or g_z(point), with units and coordin
 """
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from craton.conventions import (
 )
 from craton.survey.points import WORDS
 from craton.survey.receivers import ALONG_FIBRE
+from craton.text import now
 
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
 _COORDINATES = {
@@ -86,7 +86,7 @@ def global_attributes(**attributes):
     base = {
         "Conventions": "CF-1.11",
         "source": source,
-        "history": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} computed by {source}",
+        "history": f"{now()} computed by {source}",
         "origin_time": ORIGIN_TIME,
     }
     return base | {key: value for key, value in attributes.items() if value is not None}

@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from craton.io import formats
 from craton.lock import Held, acquire, holder
 from craton.output.arrays import CHUNK_BYTES, ZARR_FORMAT, consolidate, open_group, packed
 from craton.output.inspection import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
+from craton.text import now
 
 FINISHED = "finished"
 RESULT = "result.zarr"
@@ -167,7 +167,7 @@ def ended(path, failure, who=""):
     path, run = Path(path) / "run.json", read_run(path)
     if run.get("state") == "running":
         state = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
-        run |= {"state": state, "reason": who + (str(failure) or type(failure).__name__), "ended": _now()}
+        run |= {"state": state, "reason": who + (str(failure) or type(failure).__name__), "ended": now()}
         _replace(path, sealed(_plain(run)))
 
 
@@ -239,7 +239,7 @@ class Store:
             with self._locked():
                 # another run may have begun and ended since
                 _check_contents(self.path, force, kind)
-                self.begin(kind=kind, started=_now())
+                self.begin(kind=kind, started=now())
                 for name in OWN:
                     _remove(self.path / name)
 
@@ -270,7 +270,7 @@ class Store:
             store.run[FILES] = scenarios_of(rows_of(run)[0])
             if check:
                 check()
-            store.begin(resumed=_now())
+            store.begin(resumed=now())
         return store
 
     @contextmanager
@@ -301,7 +301,7 @@ class Store:
         """Add `fields` to run.json, which is replaced at once: a reader sees the old or the new
         one, whole.
         """
-        self.run |= fields | {"updated": _now()}
+        self.run |= fields | {"updated": now()}
         _replace(self.path / "run.json", sealed(_plain(self.run)))
 
     def finish(self, state=FINISHED, **fields):
@@ -309,7 +309,7 @@ class Store:
         (reason, timings ...), and let other runs write here.
         """
         self.lock.give_space()  # the disk may be full
-        self.update(state=state, ended=_now(), **self.digests(), **fields)
+        self.update(state=state, ended=now(), **self.digests(), **fields)
         self.release()
 
     def digests(self):
@@ -461,7 +461,3 @@ def _plain(value):
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-def _now():
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

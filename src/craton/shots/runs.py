@@ -11,7 +11,8 @@ from uuid import uuid4
 
 from craton.errors import ComputationError, CratonError, Interrupted, ResourceError, ScenarioError, exit_code, refuse
 from craton.shots.survey import prepare, scenario_of, single, together
-from craton.shots.task import COMPARED, FOLDER, NEEDED, clear, forget, forget_beside, now, outcomes_in, run_shot
+from craton.shots.task import COMPARED, FOLDER, NEEDED, clear, forget, forget_beside, outcomes_in, run_shot
+from craton.text import now
 
 
 def run(survey, out, workers=None, client=None, force=False, progress=True, ranks=1):

@@ -13,12 +13,12 @@ import traceback
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from craton.comm.workers import ATTEMPTS
 from craton.errors import CratonError, Interrupted, ResourceError
 from craton.integrity import writing
+from craton.text import now
 
 FOLDER = "shots"
 STATES = ("finished", "failed")
@@ -124,11 +124,6 @@ class ShotLog:
         os.replace(aside, self.outcome)
         if report["state"] == "finished":
             self.path.unlink(missing_ok=True)
-
-
-def now():
-    """Return the time in UTC, as in run.json."""
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def outcomes_in(out):

@@ -12,7 +12,6 @@ from pathlib import Path
 from craton.errors import ResourceError
 
 JSON_BYTES = 64 << 20  # of a JSON file that is read, at most: 100,000 ranks need 20 MB
-BLOCK = 4 << 20  # bytes that are hashed at a time
 KEY = "checksum"  # the last key of a sealed file
 
 
@@ -156,11 +155,8 @@ def digest_of_file(path):
     ----------
     path : path-like
     """
-    total = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            total.update(block)
-    return total.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_file(path, nbytes, expected):
@@ -177,14 +173,12 @@ def check_file(path, nbytes, expected):
     ------
     Damaged
     """
-    try:
+    with reading(path):
         there = os.stat(path).st_size
         if there != nbytes:
             raise Damaged(path, f"it has {there:,} of {nbytes:,} bytes")
         if digest_of_file(path) != expected:
             raise Damaged(path, "its checksum does not match")
-    except OSError as error:
-        raise Damaged(path, error.strerror or str(error)) from error
 
 
 def replace_file(path, text):

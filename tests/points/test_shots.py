@@ -200,6 +200,14 @@ def test_shots_begin_together():
     np.testing.assert_allclose(prepared.shots[1].place()[[0, -1]], [925, -40])
 
 
+def test_space_is_asked_for_all_waveforms():
+    """In double precision, and of quantities that follow from one that is recorded."""
+    write("more.toml", run__precision="float64", output={"waveforms": ["velocity", "displacement"]})
+    kept = survey("more.toml").dataset
+    prepared = shots.prepare(craton.load("more.toml"))
+    assert prepared.nbytes_kept == kept.velocity.nbytes + kept.displacement.nbytes and kept.velocity.dtype == float
+
+
 def test_each_kind_of_scenario_has_its_command(tmp_path, capsys):
     """In the plane many shots may be one run, in space not; a plan is that of one shot."""
     place = "at = [1500, 1500, -1000]"

@@ -177,7 +177,7 @@ def check_space(path, nbytes):
     if nbytes > free:
         raise ResourceError(
             f"the output needs {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free at {path}; "
-            "record fewer snapshots (every, stride), or choose another disk with -o"
+            "record less (receivers or points, every and stride of snapshots), or choose another disk with -o"
         )
 
 

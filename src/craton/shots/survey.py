@@ -82,9 +82,10 @@ class Survey:
     @property
     def nbytes_kept(self):
         """Bytes of the waveforms, and of snapshots that are kept, of all shots."""
+        from craton.driver.waves import written_bytes
+
         pictures = sum(series.nbytes for series in self.planned.snapshots) if self.snapshots else 0
-        waveforms = 4 * len(self.times) * len(self.planned.channels)
-        return (waveforms + pictures) * len(self.shots)
+        return (written_bytes(self.shots[0].scenario, self.planned) + pictures) * len(self.shots)
 
     def lay_out(self, path, about):
         """Make the empty result.zarr, for `write_shot`.

@@ -97,9 +97,9 @@ def waveforms(out, shot=None, rotate=False):
     rotate : bool
         Radial and transverse components in place of east and north.
     """
-    import xarray as xr
+    from craton.output.arrays import open_dataset
 
-    dataset = xr.open_zarr(Path(out) / "result.zarr", chunks=None)
+    dataset = open_dataset(Path(out) / "result.zarr")
     if not dataset.data_vars or not dataset.sizes.get("receiver"):
         remedy = "runs with [[receivers]] record them; what fibres recorded becomes SEG-Y or SU"
         refuse("OUT", f"{out} has no waveforms", remedy)
@@ -124,17 +124,16 @@ def along_fibres(out, quantity=None, shot=None):
     shot : str, optional
         Its name.
     """
-    import xarray as xr
-
+    from craton.output.arrays import open_dataset
     from craton.survey.receivers import ALONG_FIBRE
 
     store = Path(out) / "result.zarr"
     if not (store / "fibres").is_dir():
         return None
-    others = xr.open_zarr(store, chunks=None)
+    others = open_dataset(store)
     if quantity not in (None, ALONG_FIBRE) or quantity is None and others.sizes.get("receiver"):
         return None
-    dataset = xr.open_zarr(store, group="fibres", chunks=None)
+    dataset = open_dataset(store, "fibres")
     names = [f"{name}.{n}" for n, name in enumerate(map(str, dataset.fibre.values), 1)]
     dataset = dataset.rename({"channel": "receiver", "strain_rate": ALONG_FIBRE})
     dataset = dataset.assign_coords(receiver=("receiver", names))

@@ -93,9 +93,8 @@ def started():
     """Return True where an MPI launcher started this process, or the caller has begun MPI."""
     launched = launch()
     module = sys.modules.get("mpi4py.MPI")
-    return bool(launched and launched.size > 1) or bool(
-        module and module.Is_initialized() and module.COMM_WORLD.size > 1
-    )
+    begun = module and module.Is_initialized() and module.COMM_WORLD.size > 1
+    return bool((launched and launched.size > 1) or begun)
 
 
 def check_library(version, size=None):

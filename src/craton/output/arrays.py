@@ -28,12 +28,17 @@ def open_group(path, mode="r", group=None):
     return zarr.open_group(path, path=group, mode=mode, zarr_format=ZARR_FORMAT, use_consolidated=False)
 
 
-def open_datasets(path, group) -> dict:
-    """Return the groups of a group of a store by name, each as xarray.Dataset whose values are read when they are used."""
+def open_dataset(path, group=None):
+    """Return a store, or a group of it, as xarray.Dataset whose values are read when they are used."""
     import xarray as xr
 
-    names = sorted(found.parent.name for found in (path / group).glob("*/.zgroup"))
-    return {name: xr.open_zarr(path, group=f"{group}/{name}", chunks=None) for name in names}
+    return xr.open_zarr(path, group=group, chunks=None)
+
+
+def open_datasets(path, group) -> dict:
+    """Return the groups of a group of a store by name, each as `open_dataset` does."""
+    names = sorted(entry.parent.name for entry in (path / group).glob("*/.zgroup"))
+    return {name: open_dataset(path, f"{group}/{name}") for name in names}
 
 
 def consolidate(path, *groups):

@@ -32,9 +32,8 @@ def profile(speeds_at, top, bottom):
     for _ in range(HALVINGS if len(changes) else 0):
         middle = (above + below) / 2
         between = np.asarray(speeds_at(middle), float)
-        is_upper = np.abs(between - speeds[:, changes]).sum(axis=0) <= np.abs(between - speeds[:, changes + 1]).sum(
-            axis=0
-        )
+        to_upper, to_lower = (np.abs(between - speeds[:, n]).sum(axis=0) for n in (changes, changes + 1))
+        is_upper = to_upper <= to_lower
         above, below = np.where(is_upper, middle, above), np.where(is_upper, below, middle)
     tops = np.concatenate([[top], (above + below) / 2])
     return tops, speeds[:, np.concatenate([[0], changes + 1])]
@@ -51,9 +50,8 @@ def first_arrivals(tops, speeds, source, receivers, distance):
     times = np.empty(len(receivers))
     for z in np.unique(receivers):
         level = receivers == z
-        times[level] = np.minimum(
-            direct(tops, speeds, source, z, distance[level]), head(tops, speeds, source, z, distance[level])
-        )
+        ray = tops, speeds, source, z, distance[level]
+        times[level] = np.minimum(direct(*ray), head(*ray))
     return np.where(np.isfinite(times), times, np.nan)
 
 

@@ -11,7 +11,7 @@ from craton.errors import CratonError, ScenarioError
 from craton.model.globe.earth_chunk import chunk_of
 from craton.model.ground import terrain
 from craton.model.media import layered
-from craton.output.arrays import open_datasets
+from craton.output.arrays import open_dataset, open_datasets
 from craton.scenario import load
 from craton.survey.sources import positions
 
@@ -91,13 +91,13 @@ class Run:
     def gravity(self):
         """Fields of a gravity run, in memory, or None."""
         store = self.out / "result.zarr"
-        return _opened(store).load() if any((store / name).exists() for name in GRAVITY) else None
+        return open_dataset(store).load() if any((store / name).exists() for name in GRAVITY) else None
 
     @cached_property
     def gradient(self):
         """Gradient of `craton gradient`, in memory, or None."""
         store = self.out / GRADIENT
-        return _opened(store).load() if store.is_dir() else None
+        return open_dataset(store).load() if store.is_dir() else None
 
     @cached_property
     def attributes(self) -> dict:
@@ -185,7 +185,7 @@ def read_waveforms(out, every_shot=False):
     store = Path(out) / "result.zarr"
     if not (store / "time").exists():
         return None
-    dataset = _opened(store) if every_shot else _first_shot(_opened(store))
+    dataset = open_dataset(store) if every_shot else _first_shot(open_dataset(store))
     return dataset if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time") else None
 
 
@@ -196,12 +196,6 @@ def read_snapshots(out) -> dict:
     folder = next(Path(out).glob(f"shots/{0:05d}-*/result.zarr/snapshots"), Path(out) / "result.zarr/snapshots")
     series = {name: _first_shot(dataset) for name, dataset in open_datasets(folder.parent, folder.name).items()}
     return {name: s.isel(time=slice(0, _written(folder / name, s))) for name, s in series.items()}
-
-
-def _opened(store):
-    import xarray as xr
-
-    return xr.open_zarr(store, chunks=None)
 
 
 def _first_shot(dataset):

@@ -31,12 +31,8 @@ def spectrogram(run, station=None, component=None, db=RANGE):
         image = rasters.draw_cells(low, time[0] + moments, frequency, level, cmap="magma", vmin=-db, vmax=0)
         rasters.colour_bar(image, [low], "Power (dB below the largest)")
         high = highest(frequency, (level > -db).any(axis=1))
-        low.set(
-            xlabel="Time (s)",
-            ylabel="Frequency (Hz)",
-            xlim=(time[0], time[-1]),
-            ylim=(0, min(1.2 * high, frequency[-1])),
-        )
+        low.set(xlabel="Time (s)", ylabel="Frequency (Hz)")
+        low.set(xlim=(time[0], time[-1]), ylim=(0, min(1.2 * high, frequency[-1])))
     return page
 
 

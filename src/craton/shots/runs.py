@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from craton.errors import ComputationError, CratonError, Interrupted, ResourceError, ScenarioError, exit_code, refuse
+from craton.output.arrays import open_dataset
 from craton.shots.survey import prepare, scenario_of, single, together
 from craton.shots.task import COMPARED, FOLDER, NEEDED, clear, forget, forget_beside, outcomes_in, run_shot
 from craton.text import now
@@ -99,9 +100,7 @@ class Outcome:
         """result.zarr as an xarray.Dataset: velocity(shot, receiver, component, time) and the like,
         read when they are used.
         """
-        import xarray as xr
-
-        return xr.open_zarr(self.out / "result.zarr", chunks=None)
+        return open_dataset(self.out / "result.zarr")
 
     def finished(self):
         """Itself; raises ComputationError, ResourceError or CratonError where shots failed."""

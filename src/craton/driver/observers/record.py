@@ -18,6 +18,7 @@ from craton.driver.job import Job
 from craton.driver.march import Observer
 from craton.driver.result import Result
 from craton.errors import ResourceError
+from craton.output.arrays import open_dataset
 
 INTERVAL = 30.0  # s between two times at which waveforms are written
 COST = 20  # the interval is at least that many times what the last writing took
@@ -202,8 +203,6 @@ def opened(result, store):
     result : Result
     store : Store
     """
-    import xarray as xr
-
     if result.samples.nbytes <= plan_limits.RECORD_BLOCK:
         return result.dataset
-    return xr.open_zarr(store.zarr, chunks=None)
+    return open_dataset(store.zarr)

@@ -167,9 +167,8 @@ def tree(problem, values, runner):
     away = np.maximum(np.linalg.norm(points[:, :, None] - centre[:, None, :], axis=0), width)
     sums = [float((away ** -(n + 1.0) @ mass).max()) for n in range(3)]
     sums[2] *= 2
-    return problem.rtol * scale(problem.fields) * [sums[order(name)] for name in problem.fields] + closed_form(
-        problem, values, runner
-    )
+    bound = problem.rtol * scale(problem.fields) * [sums[order(name)] for name in problem.fields]
+    return bound + closed_form(problem, values, runner)
 
 
 def coarse(problem):
@@ -180,11 +179,8 @@ def coarse(problem):
     mass, centre = np.abs(problem.density) * np.prod(high - low, axis=1), 0.5 * (low + high)
     begin, extent = centre.min(axis=0), np.ptp(centre, axis=0)
     count = int(np.clip(round((len(mass) / 8) ** (1 / 3)), 1, CELLS))
-    cell = np.minimum((centre - begin) * (count / np.maximum(extent, 1e-300)), count - 1).astype(np.int64) @ [
-        1,
-        count,
-        count**2,
-    ]
+    place = np.minimum((centre - begin) * (count / np.maximum(extent, 1e-300)), count - 1).astype(np.int64)
+    cell = place @ [1, count, count**2]
     total = np.bincount(cell, mass, count**3)
     heavy = np.flatnonzero(total)
     middle = np.stack([np.bincount(cell, mass * c, count**3)[heavy] / total[heavy] for c in centre.T])

@@ -64,13 +64,11 @@ class GravityPlan:
         results with their sum, a tile.
         """
         p = self.problem
-        return (
-            p.prisms.nbytes
-            + p.density.nbytes
-            + 2 * p.points.nbytes
-            + 24 * p.points.shape[1] * len(p.fields)
-            + self.tile_nbytes
+        asked, results = (
+            p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes,
+            24 * p.points.shape[1] * len(p.fields),
         )
+        return asked + results + self.tile_nbytes
 
     @property
     def tile_nbytes(self):
@@ -107,9 +105,8 @@ def build(scenario):
     problems, ensembles, laid = [], [], None
     try:
         ensembles = prisms_scenario.build(scenario.prisms)
-        problems += (
-            prisms_scenario.overlap_problems(ensembles, scenario.prisms) if scenario.gravity.check_overlap else []
-        )
+        if scenario.gravity.check_overlap:
+            problems += prisms_scenario.overlap_problems(ensembles, scenario.prisms)
     except ScenarioError as error:
         problems += error.problems
     try:

@@ -35,9 +35,8 @@ def estimate(problem, speed):
     """Return what the walk through the tree costs, the growth of the tree included."""
     degree, points = degree_for(problem.rtol), problem.points.shape[1]
     seconds = speed.start + GROW * len(problem.prisms) + points * walk(len(problem.prisms), degree) / speed.pairs
-    return Estimate(
-        "far", seconds, f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}"
-    )
+    words = f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}"
+    return Estimate("far", seconds, words)
 
 
 def most_prisms(machine):
@@ -67,7 +66,7 @@ def plan(problem, prisms, density, runner):
     frame = tiles.Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients, given = expansions(grown, density, (centre, radius), degree + 2, runner.machine)
+    coefficients, loaded = expansions(grown, density, (centre, radius), degree + 2, runner.machine)
     west, east, south, north, bottom, top = prisms.T
     mass = np.abs(density) * (east - west) * (north - south) * (top - bottom)
     mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
@@ -76,11 +75,11 @@ def plan(problem, prisms, density, runner):
     targets = frame.targets(problem.points, morton_order(problem.points))
     groups = -(-tile_points(problem, width) // LANES)
     parts = int(np.clip(-(-width // (groups * LANES)), 1, 256))
-    given |= source_arrays(frame, grown, (centre, radius, reach, coefficients)) | shares(grown, parts)
+    loaded |= source_arrays(frame, grown, (centre, radius, reach, coefficients)) | shares(grown, parts)
     pairs = direct.pairwise(problem.precision, problem.fields, problem.rtol)
     op = attract_clusters(problem.fields, problem.precision, degree, pairs.starts)
     made, before = frame.records(op, len(prisms), pairs.ratio)
-    made |= {name: Array("sources", a.shape, a.dtype, a) for name, a in given.items()}
+    made |= {name: Array("sources", a.shape, a.dtype, a) for name, a in loaded.items()}
     sources = tiles.Sources(len(prisms), len(prisms), {})
     return tiles.plan(
         op, problem.fields, frame.factors, targets, sources, groups, parts, problem.precision, made, before
@@ -125,8 +124,8 @@ def expansions(grown, density, balls, degree, machine):
     layout = Layout((1, -(-nodes // LANES), LANES), 0)
     program = machine.commit(StepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases))
     program.step(0)
-    given = {name: program.arrays[name] for name in ("faces", "density")}
-    return machine.to_host(program.arrays["out"]).view(np.complex128), given
+    loaded = {name: program.arrays[name] for name in ("faces", "density")}
+    return machine.to_host(program.arrays["out"]).view(np.complex128), loaded
 
 
 def levels(grown):
@@ -149,9 +148,9 @@ def source_arrays(frame, grown, clusters):
     local = (centre - frame.origin) / frame.unit
     nodes = np.concatenate([local, radius[:, None] / frame.unit, reach / frame.unit], axis=1).astype(real)
     terms = [column for column, (n, m) in enumerate(tree.terms(64)) if n <= 2 * reach.shape[1]]
-    kept = coefficients[:, terms] / frame.unit**3
+    needed = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
-    moments = np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real)
+    moments = np.stack([needed.real, needed.imag], axis=2).reshape(len(needed), -1).astype(real)
     return {"nodes": nodes, "moments": moments, "links": links}
 
 

@@ -105,8 +105,8 @@ def combined(keys, values, least, xp):
     keys, values = keys[order], values[order]
     new = xp.concatenate([xp.ones(1, bool), keys[1:] != keys[:-1]])
     sums = xp.bincount(xp.cumsum(new) - 1, weights=values)
-    kept = xp.abs(sums) > least
-    return keys[new][kept], sums[kept]
+    left = xp.abs(sums) > least
+    return keys[new][left], sums[left]
 
 
 def third_difference(planes_of, prisms, density, xp):
@@ -339,23 +339,18 @@ def regular_nodes(prisms, density, machine):
     xp, count = machine.xp, len(prisms)
     if count > MOST:
         return None
-    given = {"faces": prisms, "density": density}
-    arrays = given | {"partial": xp.empty((11, THREADS))}
+    ensemble = {"faces": prisms, "density": density}
+    arrays = ensemble | {"partial": xp.empty((11, THREADS))}
     run_kernel(machine, "outline", arrays, THREADS, count=count, threads=THREADS)
     rows = machine.to_host(arrays["partial"])
-    begin, end, width, mass, rho = (
-        rows[:3].min(axis=1),
-        rows[3:6].max(axis=1),
-        rows[6:9].min(axis=1),
-        rows[9].sum(),
-        rows[10].max(),
-    )
+    begin, end, width = rows[:3].min(axis=1), rows[3:6].max(axis=1), rows[6:9].min(axis=1)
+    mass, rho = rows[9].sum(), rows[10].max()
     cells = np.rint((end - begin) / width)
     if np.prod(cells + 1) > min(PLACES, CROWD * count):
         return None
     step, shape = (end - begin) / cells, [int(n) + 1 for n in cells]
     params = dict(zip((*FLOATS, "nx", "ny", "nz"), (*begin, *step, ULPS, *shape)))
-    arrays = given | {
+    arrays = ensemble | {
         "corners": xp.zeros(int(np.prod(shape))),
         "planes": xp.full(sum(shape), np.nan),
         "bad": xp.zeros(1, np.int32),
@@ -370,8 +365,6 @@ def regular_nodes(prisms, density, machine):
     run_kernel(machine, "pick", corners, len(keys), count=len(keys), **params)
     records, planes = machine.to_host(corners["nodes"]), machine.to_host(arrays["planes"])
     spaced = [begin[axis] + step[axis] * np.arange(shape[axis]) for axis in range(3)]
-    at = [
-        np.where(np.isnan(given), regular, given)
-        for given, regular in zip(np.split(planes, np.cumsum(shape)[:2]), spaced)
-    ]
+    faces = np.split(planes, np.cumsum(shape)[:2])  # nan where a plane has none
+    at = [np.where(np.isnan(of_axis), regular, of_axis) for of_axis, regular in zip(faces, spaced)]
     return Nodes(records[:, :3], records[:, 3], tuple(map(Planes, at))), float(mass)

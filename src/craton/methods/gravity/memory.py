@@ -74,11 +74,8 @@ def _far(problem, machine):
     part = problem.prisms[:count]
     nodes = len(tree.grow(tree.sort(part, leaf)[1], len(part), leaf)[0])
     degree = far.degree_for(problem.rtol)
-    kept, whole, cartesian = (
-        16 * len(tree.terms(degree)),
-        16 * len(tree.terms(degree + 2)),
-        8 * len(tree.monomials(degree + 2)),
-    )
+    kept, whole = (16 * len(tree.terms(n)) for n in (degree, degree + 2))
+    cartesian = 8 * len(tree.monomials(degree + 2))
     single = problem.precision == "float32"
     walk = far.tile_points(problem, machine.width)
     growing = nodes * (cartesian + 2 * whole) + TREE[0] * len(part)

@@ -49,9 +49,8 @@ class PrismGravity:
 
         plan = result.plan
         named = dict(zip(plan.problem.fields, result.samples))
-        attributes = {key: value or None for key, value in result.attributes.items()} | {
-            "method": result.report["method"]
-        }
+        attributes = {key: value or None for key, value in result.attributes.items()}
+        attributes["method"] = result.report["method"]
         return fields(
             {name: named[name] for name in result.scenario.gravity.fields},
             plan.points,
@@ -72,10 +71,8 @@ class PrismGravity:
         lines = ["Memory", *(f"  {label:<16}  {text}" for label, text in rows)]
         lines += ["Estimate", f"  {machine.describe()}"]
         for e in estimates:
-            mark = "->" if e is taken else "  "
-            lines.append(
-                f"  {mark} {e.method:<7} {'about ' + duration(e.seconds) if e.applies else 'no':<13} {e.why}".rstrip()
-            )
+            mark, cost = "->" if e is taken else "  ", f"about {duration(e.seconds)}" if e.applies else "no"
+            lines.append(f"  {mark} {e.method:<7} {cost:<13} {e.why}".rstrip())
         return "\n".join(lines)
 
     def header(self, scenario, plan, machine, out):

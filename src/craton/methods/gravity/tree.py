@@ -99,9 +99,8 @@ def parting(code, levels):
         bits = bits[1:] ^ bits[:-1]
         # the highest bit stays, the next is gone: no rounding up to the next power
         bits &= ~(bits >> np.uint64(1))
-        out[n : n + BLOCK] = of_bit[
-            np.where(bits == 0, 3 * levels, (bits.astype(np.float64).view(np.int64) >> 52) - 1023)
-        ]
+        highest = (bits.astype(np.float64).view(np.int64) >> 52) - 1023  # the exponent
+        out[n : n + BLOCK] = of_bit[np.where(bits == 0, 3 * levels, highest)]
     return out
 
 
@@ -207,9 +206,8 @@ def powers(coefficients, degree):
     """
     out = np.zeros((len(coefficients), degree + 1))
     for column, (n, m) in enumerate(terms(degree)):
-        out[:, n] += (
-            (1 if m == 0 else 2) * np.abs(coefficients[:, column]) ** 2 * float(factorial(n - m) * factorial(n + m))
-        )
+        of_both_signs = 1 if m == 0 else 2
+        out[:, n] += of_both_signs * np.abs(coefficients[:, column]) ** 2 * float(factorial(n - m) * factorial(n + m))
     return np.sqrt(out)
 
 

@@ -170,6 +170,15 @@ def test_contents_are_the_snapshots_and_the_traces():
     json.dumps(about, allow_nan=False)
 
 
+def test_snapshots_are_shown_without_receivers():
+    result = result_with()
+    result.dataset = result.dataset.isel(receiver=slice(0)).drop_vars("velocity")
+    about, frames, traces = viewer.contents(result)
+    assert about["receivers"]["names"] == [] and frames == viewer.contents(result_with())[1] and traces == b""
+    result.snapshots = {}
+    refused(CratonError, "this result has neither", viewer.contents, result)
+
+
 def test_large_series_are_thinned_and_wrong_names_refused(monkeypatch):
     monkeypatch.setattr(viewer, "MOST_POINTS", 30)
     monkeypatch.setattr(viewer, "MOST_BYTES", 1300)

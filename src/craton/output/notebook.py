@@ -57,6 +57,8 @@ def contents(result, series=None, component=None):
     name = chosen("series of snapshots", series, result.snapshots)
     picture, frames = (None, b"") if name is None else picture_of(result.snapshots[name], name, component)
     receivers, traces = receivers_of(result.dataset, picture)
+    if picture is None and not receivers["names"]:
+        raise CratonError("the viewer shows snapshots and receivers, and this result has neither")
     about = {"title": result.plan.title, "picture": picture, "receivers": receivers}
     return about, frames, traces
 
@@ -100,7 +102,9 @@ def receivers_of(dataset, picture):
     """Return names, places and times of the receivers, dict for JSON, and their traces as bytes; places are those along
     the axes of a picture, else along x and y.
     """
-    quantity = next(name for name in dataset.data_vars if "receiver" in dataset[name].dims)
+    quantity = next((name for name in dataset.data_vars if "receiver" in dataset[name].dims), None)
+    if quantity is None:  # snapshots alone
+        return {"names": [], "x": [], "y": [], "components": []}, b""
     traces = dataset[quantity]
     if "shot" in traces.dims:
         traces = traces.isel(shot=0)

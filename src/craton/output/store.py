@@ -73,9 +73,9 @@ def kind_of(path):
         return None
     if state.get("kind") in KINDS:
         return state["kind"]
-    found = [kind for name, kind in KNOWN_BY.items() if (path / RESULT / name).is_dir()]
     of_shots = "survey" in state or (path / "shots").is_dir()
-    return found[0] if found else "survey" if of_shots else "run"
+    by_arrays = (kind for name, kind in KNOWN_BY.items() if (path / RESULT / name).is_dir())
+    return next(by_arrays, "survey" if of_shots else "run")
 
 
 def check_out(path, force=False, kind="run"):

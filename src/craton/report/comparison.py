@@ -57,11 +57,11 @@ def compare(out_dir, data, band=None, align=0.0, quantity=None, inventory=None):
         recorded = ", ".join(map(str, waves.data_vars))
         refuse("--quantity", f"{out_dir} has no {quantity}", f"it has {recorded}")
     receivers, traces = Receivers(waves), traces_of(data, waves, out_dir, inventory)
-    found = [(rows, trace) for rows, trace in map(receivers.find, traces)]
-    chosen = quantity or _quantity_of(waves, found)
+    matches = list(map(receivers.find, traces))
+    chosen = quantity or _quantity_of(waves, matches)
     pairs, left = [], defaultdict(list)
-    for rows, trace in found:
-        pair, reason = _compared(receivers, rows, trace, found, chosen, quantity, band, align)
+    for rows, trace in matches:
+        pair, reason = _compared(receivers, rows, trace, matches, chosen, quantity, band, align)
         other = trace.quantity != chosen and trace.quantity in waves.data_vars
         if pair is None and other and not trace.guessed:
             continue  # compared where --quantity asks for it
@@ -90,9 +90,9 @@ def traces_of(data, waves, out_dir, inventory=None):
     return [trace for name in other.data_vars if name in CODES for trace in of_run(other, name)]
 
 
-def _quantity_of(waves, found):
+def _quantity_of(waves, matches):
     """Return the quantity of a run that one of the traces may be, velocity before others."""
-    matched = [trace for rows, trace in found if rows]
+    matched = [trace for rows, trace in matches if rows]
     recorded = [name for name in CODES if name in waves.data_vars]  # the store sorts them by name
     may_be = (name for name in recorded if any(trace.may_be(name) for trace in matched))
     quantity = next(may_be, None)
@@ -103,14 +103,14 @@ def _quantity_of(waves, found):
     return quantity
 
 
-def _compared(receivers, rows, trace, found, chosen, stated, band, align):
+def _compared(receivers, rows, trace, matches, chosen, stated, band, align):
     """Return the pair of a trace, or None and the reason why there is none."""
     if not rows:
         return None, "no receiver has the codes"
     if len(rows) > 1:
         return None, "several receivers have the codes"
     (row,) = rows
-    networks = {other.network for others, other in found if others == rows}
+    networks = {other.network for others, other in matches if others == rows}
     if len(networks) > 1 and receivers.codes[row][0] != trace.network:
         return None, "several networks have the station, and the receiver has none of them"
     if not trace.may_be(chosen, stated is not None):

@@ -89,15 +89,15 @@ def files_of(data):
     """Return the files that a path, a folder or a pattern names: list of Path."""
     path = Path(data)
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.is_file())
+        paths = sorted(p for p in path.iterdir() if p.is_file())
     elif path.exists():
-        found = [path] if path.is_file() else []
+        paths = [path] if path.is_file() else []
     else:
-        found = sorted(Path(p) for p in glob.glob(str(data)) if Path(p).is_file())
-    if not found:
+        paths = sorted(Path(p) for p in glob.glob(str(data)) if Path(p).is_file())
+    if not paths:
         remedy = "name a file of seismograms, a folder or a pattern of files, or the OUT of a run"
         refuse("DATA", f"there is no file {data}", remedy)
-    return found
+    return paths
 
 
 def of_files(data, origin_time, inputs=(), inventory=None):
@@ -134,15 +134,15 @@ def _inventories(paths, stated):
     """Return the inventories of those files that can be read, and the stated one: list."""
     import obspy
 
-    found = []
+    inventories = []
     for path in [*([stated] if stated else []), *paths]:
         try:
             regular.check(path)
-            found.append(obspy.read_inventory(str(path)))
+            inventories.append(obspy.read_inventory(str(path)))
         except Exception as error:  # each of its readers raises errors of its own
             if path is stated:
                 refuse("--inventory", f"{path} cannot be read: {error}", "name a StationXML file")
-    return found
+    return inventories
 
 
 def _of_trace(trace, origin, inventories):
@@ -243,12 +243,12 @@ def _written(location, sensor):
     """
     site = SimpleNamespace(location=location, sensor=sensor)
     along = {None: (*TENSOR, "RR", "TT", "RT", "RZ", "TZ"), "D": (None,)}
-    found = {}
+    codes = {}
     for quantity, (letter, code, _) in CODES.items():
         for part in along.get(None if code is None else letter, "ENZRT"):
             where, channel = channel_code(quantity, part, 1.0, site)
-            found[where, channel[1:]] = quantity, part
-    return found
+            codes[where, channel[1:]] = quantity, part
+    return codes
 
 
 def origin_of(waves):

@@ -322,12 +322,12 @@ def signed_offsets(array, origin=None):
 def places_of(array, origin=None) -> dict:
     """Return what a section may be drawn over, by the names of `BY`: noun, unit, and values (n,)."""
     distance, unit = distances(array, origin)
-    found = {"distance": ("Distance", unit, distance)}
+    places = {"distance": ("Distance", unit, distance)}
     if "azimuth" in array.coords:
-        found["azimuth"] = "Azimuth", "degrees", array.azimuth.values
+        places["azimuth"] = "Azimuth", "degrees", array.azimuth.values
     if unit == "km":
-        found["offset"] = "Offset along the line", unit, signed_offsets(array, origin) / 1000
-    return found | {"number": ("Receiver", "number", np.arange(1.0, array.sizes["receiver"] + 1))}
+        places["offset"] = "Offset along the line", unit, signed_offsets(array, origin) / 1000
+    return places | {"number": ("Receiver", "number", np.arange(1.0, array.sizes["receiver"] + 1))}
 
 
 def component_of(array, component=None):

@@ -223,7 +223,7 @@ class Density:
             xp.searchsorted(layer if ordered else layer[self.order], xp.arange(len(grid.layers) + 1, dtype=layer.dtype))
         )
         self.power = np.array([float((self.density[self.span(n)] ** 2).sum()) for n in range(len(grid.layers))])
-        self.kept = {} if keep else None
+        self.spectra = {} if keep else None
 
     def span(self, layer):
         """Return which prisms are in a layer."""
@@ -241,11 +241,11 @@ class Density:
 
     def spectrum(self, layer):
         """Its transform."""
-        if self.kept is None:
+        if self.spectra is None:
             return self.machine.rfft2(self.spread(layer))
-        if layer not in self.kept:
-            self.kept[layer] = self.machine.rfft2(self.spread(layer))
-        return self.kept[layer]
+        if layer not in self.spectra:
+            self.spectra[layer] = self.machine.rfft2(self.spread(layer))
+        return self.spectra[layer]
 
     def touched(self, layer, marked):
         """Lattice places that have some prism of the layer at a distance that is marked."""

@@ -62,10 +62,10 @@ def _fft(problem, machine):
     area, places = 8 * shape[0] * shape[1], fft.places_of(grid, shape)
     room = 0.5 * machine.memory()[0]
     levels = min(fft.blocks(grid, fields, area // 8, room)[0].stop, len(grid.levels))
-    kept = len(grid.layers) if levels > 1 else 0  # spectra of the layers
+    spectra = len(grid.layers) if levels > 1 else 0  # of the layers
     kernel = (48 + 16 * fields) * places
-    summing = area * (fields * levels + kept + 5) + 16 * fields * places
-    at_the_end = area * (fields * (levels + 2) + kept + 3) + 2 * results // len(grid.levels)
+    summing = area * (fields * levels + spectra + 5) + 16 * fields * places
+    at_the_end = area * (fields * (levels + 2) + spectra + 3) + 2 * results // len(grid.levels)
     return results + kernel + max(LOADED * places, summing, at_the_end)
 
 

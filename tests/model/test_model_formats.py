@@ -166,7 +166,8 @@ def segy(path, x, y, field, step=100.0, scalar=-10):
 def test_properties_from_segy_and_constants(tmp_path):
     x, y = (g.ravel() for g in np.meshgrid(np.arange(0, 4001, 250.0), np.arange(0, 4001, 500.0)))
     shuffled, coarse = np.random.default_rng(4).permutation(len(x)), x % 500 == 0
-    files = {"vs": segy(tmp_path / "vs.sgy", x[shuffled], y[shuffled], linear)}
+    uneven = y[shuffled] + 0.01 * (x[shuffled] % 500 == 0)  # as rounding leaves them
+    files = {"vs": segy(tmp_path / "vs.sgy", x[shuffled], uneven, linear, scalar=-100)}
     files["vp"] = segy(tmp_path / "vp.sgy", x, y, lambda *at: 1.8 * linear(*at))
     files["rho"] = segy(tmp_path / "coarse.sgy", x[coarse], y[coarse], linear)
     properties = {name: {"file": file, "depth_step": 100} for name, file in files.items()}
@@ -193,6 +194,11 @@ def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
     scattered = segy(tmp_path / "scattered.sgy", x[:7], (x[:7] - 300) ** 2, linear)
     properties["vp"] = {"file": scattered, "depth_step": 100}
     assert "neither on a line nor on a grid" in problem_of(properties).message
+    twice = segy(tmp_path / "twice.sgy", np.array([0, 0, 9, 9.0]), np.array([0, 0, 9, 0.0]), linear)  # none at 0, 9
+    properties["vp"] = {"file": twice, "depth_step": 100}
+    assert "neither on a line nor on a grid" in problem_of(properties).message
+    properties["vp"] = {"file": "vp.nc", "depth_step": 100}
+    assert "vp.nc is no SEG-Y file" in problem_of(properties).message
 
 
 # --- FSP ---------------------------------------------------------------------------------------------------------------------------------

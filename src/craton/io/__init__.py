@@ -88,7 +88,7 @@ FORMATS = [
     Format("GeoTIFF", "raster", "rasters", (".tif", ".tiff"), read="read_geotiff"),
     Format("SW4 rfile", "raster", "rfile", (".rfile",), read="read_topography"),
     Format("netCDF or zarr", "raster", "netcdf", read="read_raster", recognises="recognises"),
-    Format("SEG-Y", "gridded model", "segy", (".sgy", ".segy"), read="read_model"),
+    Format("SEG-Y", "gridded model", "segy", (".sgy", ".segy"), read="read_model", options=("depth_step",)),
     Format("SW4 rfile", "gridded model", "rfile", (".rfile",)),
     Format("raw binary", "gridded model", "gridded", (".bin", ".raw"), read="read_numbers"),
     Format("SPECFEM tomography", "gridded model", "gridded", read="read_tomography", recognises="is_tomography"),

@@ -262,9 +262,10 @@ def _grid(x, y, name):
             f"{name}: all traces stand at x = {x[0]:g}, y = {y[0]:g} m",
             "write their positions into bytes 181 and 185 of the trace headers",
         )
-    along_x, along_y = (_distinct(values) for values in (x, y))
-    if len(along_x) * len(along_y) == len(x):
-        return (along_y, along_x), np.lexsort((x, y))
+    (along_x, column), (along_y, row) = (_distinct(values) for values in (x, y))
+    cells, order = np.unique(row * len(along_x) + column, return_index=True)
+    if len(along_x) * len(along_y) == len(cells) == len(x):
+        return (along_y, along_x), order
     if _on_a_line(x, y):
         distance = np.hypot(x - x[0], y - y[0])
         return (np.zeros(1), np.sort(distance)), np.argsort(distance)
@@ -276,10 +277,11 @@ def _grid(x, y, name):
 
 
 def _distinct(values):
-    """Rising values without repetitions, up to rounding."""
-    rising = np.unique(values)
+    """Rising values without repetitions, up to rounding, and which of them each value is."""
+    rising, which = np.unique(values, return_inverse=True)
     steps = np.diff(rising)
-    return rising[np.concatenate([[True], steps > FUZZ * steps.max(initial=0.0)])]
+    is_new = np.concatenate([[True], steps > FUZZ * steps.max(initial=0.0)])
+    return rising[is_new], (np.cumsum(is_new) - 1)[which]
 
 
 def _on_a_line(x, y):

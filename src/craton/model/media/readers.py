@@ -85,12 +85,11 @@ def _property(files, table, name, key):
     path, options = Path(table.file), table.of_numbers
     form = "raw binary" if options else None
     if table.depth_step is not None:
+        if not any("depth_step" in row.options and row.matches(path) for row in io.formats("gridded model")):
+            refuse(key, f"{path.name} is no SEG-Y file", "leave depth_step out: the file states its own z")
         options = {"depth_step": table.depth_step}
     try:
         dataset = files.enter_context(io.read(path, "gridded model", form, **options))
-    except TypeError:
-        remedy = "leave depth_step out: the file states its own z"
-        raise ScenarioError.of(key, f"{path.name} is no SEG-Y file", remedy) from None
     except FileError as error:
         raise ScenarioError.of(key, str(error), error.remedy) from error
     words = {str(variable).lower(): variable for variable in dataset.data_vars}

@@ -15,6 +15,7 @@ import craton
 from craton import io
 from craton.cli import main
 from craton.errors import ScenarioError
+from craton.io.contents import FileError
 from craton.methods.waves.coupling.sampled import NoLattice, interpolation, lattice_of
 from craton.survey import leapfrog
 
@@ -76,6 +77,8 @@ def test_faces_and_strain_read_as_points_and_stress(tmp_path):
     for name, series in points.values.items():
         size = np.abs(points.values["szz"] if name[0] == "s" else series).max()
         assert np.allclose(faces.values[name], series, rtol=0, atol=1e-9 * size)
+    (face * np.nan).to_netcdf(tmp_path / "faces.nc", group="top", mode="a")
+    refused(FileError, "not finite everywhere", io.read, tmp_path / "faces.nc", "wavefield")
 
 
 COARSE = {"origin": [-500, -2000], "size": [4000, 2000], "spacing": 50, "waves": "P-SV"}

@@ -7,6 +7,7 @@ reads them, which turns the sign of the third component.
 
 import math
 from collections import namedtuple
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -38,12 +39,12 @@ def read(path) -> Wavefield:
     with opened(path) as root:
         parts = [_part_of(root, path)] if root.data_vars else []
     for face in FACES if not parts else ():
-        try:
-            with opened(path, face) as dataset:
-                parts.append(_part_of(dataset, path))
-        except FileError as error:
-            if error.remedy == LAYOUT:
-                raise
+        with ExitStack() as stack:
+            try:
+                dataset = stack.enter_context(opened(path, face))
+            except FileError:  # it has no such face
+                continue
+            parts.append(_part_of(dataset, path))
     if not parts:
         raise FileError(f"{path} has neither waves nor groups {', '.join(FACES)}", LAYOUT)
     times = parts[0].times
@@ -52,13 +53,13 @@ def read(path) -> Wavefield:
     if any(len(part.times) != len(times) or np.any(part.times != times) for part in parts):
         raise FileError(f"the faces of {path} have different times", LAYOUT)
     xyz = np.concatenate([part.xyz for part in parts])
-    _, kept = np.unique(np.rint(xyz / SAME), axis=0, return_index=True)
-    joined = {name: np.concatenate([part.values[name] for part in parts], axis=1)[:, kept] for name in parts[0].values}
-    medium = {name: np.concatenate([part.medium[name] for part in parts])[kept] for name in parts[0].medium}
+    _, rows = np.unique(np.rint(xyz / SAME), axis=0, return_index=True)
+    joined = {name: np.concatenate([part.values[name] for part in parts], axis=1)[:, rows] for name in parts[0].values}
+    medium = {name: np.concatenate([part.medium[name] for part in parts])[rows] for name in parts[0].medium}
     start, interval = _regular(times, path)
     waves = _with_stress(joined, medium, path)
     _finite(waves, path)
-    return Wavefield(str(path), xyz[kept], waves, start, interval, medium)
+    return Wavefield(str(path), xyz[rows], waves, start, interval, medium)
 
 
 _Part = namedtuple("_Part", "times xyz values medium")  # of one dataset

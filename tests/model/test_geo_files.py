@@ -54,12 +54,13 @@ def ground(file, keys=(), **place):
     return terrain.build(box(ROCK | {"topography": {"file": str(file), **dict(keys)}}, **place).model)
 
 
-def geotiff(path, x, y, values, system):
-    """A raster by rasterio: pixels about x and y, rows from north to south; what is not finite is no data."""
+def geotiff(path, x, y, values, system, scale=1.0):
+    """A raster by rasterio: pixels about x and y, rows from north to south, `scale` times its numbers; what is not finite is no data."""
     dx, dy, size = x[1] - x[0], y[1] - y[0], {"width": len(x), "height": len(y), "count": 1}
     size |= {"transform": rasterio.transform.from_origin(x[0] - dx / 2, y[-1] + dy / 2, dx, dy)}
     with rasterio.open(path, "w", driver="GTiff", dtype="float32", crs=system, nodata=-9999, **size) as file:
-        file.write(np.nan_to_num(values[::-1], nan=-9999).astype("float32"), 1)
+        file.write(np.nan_to_num(values[::-1] / scale, nan=-9999).astype("float32"), 1)
+        file.scales = (scale,)
 
 
 def degrees(half=0.25, step=0.005):
@@ -83,7 +84,7 @@ def files(tmp_path_factory):
     """A folder of elevations (GeoTIFF, GMT, ESRI) and of a model."""
     folder, (lon, lat) = tmp_path_factory.mktemp("earth"), degrees()
     z = height(lon, lat[:, None])
-    geotiff(folder / "degrees.tif", lon, lat, z, "EPSG:4326")
+    geotiff(folder / "degrees.tif", lon, lat, z, "EPSG:4326", 0.125)
     geotiff(folder / "half.tif", lon[:51], lat, z[:, :51], "EPSG:4326")
     z[:5] = np.nan  # south of the box
     geotiff(folder / "gaps.tif", lon, lat, z, "EPSG:4326")

@@ -34,7 +34,11 @@ def read_esri(path, variable=None, part=None):
                 raise ValueError(f"{key} is stated twice")
             header[key.lower()] = floats([value])[0]
         nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
-        west, south = (header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy")
+        if not step > 0:
+            raise ValueError(f"cellsize {step:g} is not above 0")
+        west, south = (
+            header[f"{a}llcenter"] if f"{a}llcenter" in header else header[f"{a}llcorner"] + step / 2 for a in "xy"
+        )
         z = floats(" ".join(lines[len(header) :]).split()).reshape(ny, nx)
     except (KeyError, ValueError) as error:
         raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
@@ -59,7 +63,7 @@ def read_geotiff(path, variable=None, part=None):
         with warnings.catch_warnings():
             # a raster without a place would lie at x = y = 0 with cells of 1 m
             warnings.simplefilter("error", NotGeoreferencedWarning)
-            raster = rioxarray.open_rasterio(path, masked=True)
+            raster = rioxarray.open_rasterio(path, mask_and_scale=True)
         with raster as array:
             system = array.rio.crs
             array = array.isel(band=0, drop=True)

@@ -418,6 +418,9 @@ def test_model_of_waves_as_prisms(tmp_path):
     ):
         assert agree(fields, exact, ("g_z", "g_n", "g_zz"))
     assert anomaly.report["pairs"] == 3 * 10 * 5 * 4
+    valley = waves.model.model_copy(update={"topography": -100.0})  # air is no anomaly
+    air = of(valley, region=(0, 3000, 0, 3000, -1000, 0), spacing=100, reference="background")
+    assert agree(air, alone, ("g_z", "g_n", "g_zz"))
     refused(ValueError, "region", of, waves.model)
     refused(ScenarioError, "model", of, waves, region=(0, 1000, 0, 1000, -1000, 500))  # above the layers
 

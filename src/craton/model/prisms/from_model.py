@@ -3,7 +3,6 @@ a reference.
 """
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -54,11 +53,12 @@ def of_model(model, axes, reference=0.0):
     wrong = earth.problems(model, blocks)
     if wrong:
         raise ScenarioError(wrong)
-    plain = SimpleNamespace(
-        **{name: getattr(model, name) for name in ("kind", "vp", "vs", "rho", "layers", "file") if hasattr(model, name)}
-    )
-    without = (lambda k0, k1: earth.cell_averages(plain, blocks, k0, k1)[0]) if reference == "background" else None
-    return _contrast(axes, lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0], reference, without)
+
+    def density_of(model):
+        return lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0]
+
+    plain = density_of(model.model_copy(update={"anomalies": ()})) if reference == "background" else None
+    return _contrast(axes, density_of(model), reference, plain)
 
 
 def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):

@@ -130,7 +130,7 @@ def test_plan_has_places_and_a_turned_mechanism():
     transverse = earth_chunk.chunk_of(loads(changed(COARSE, (PLAIN, PLAIN + "\ntransverse = true"))))
     assert transverse.model.anisotropic and not chunk.model.anisotropic
     axes, m = chunk.axes(-67.0, -13.5), moment_tensor([1e20, -1e20, 0, 0, 2e19, 0])
-    assert np.array_equal(sources.moment_tensor(scenario.source[0]), m)
+    assert np.array_equal(sources.mechanism(scenario.source[0])[0], m)
     plan, focus = craton.plan(scenario), {"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3}
     assert plan.receivers.stations.attributes == pytest.approx(focus)
     assert np.allclose(plan.receivers.xyz[0], chunk.place(-65, -13))

@@ -123,14 +123,6 @@ def geographic(latitude, flattening=FLATTENING):
     return np.degrees(np.arctan2(np.sin(lat), (1 - flattening) ** 2 * np.cos(lat)))
 
 
-def turned(tensor, axes):
-    """Return a tensor (3, 3) in east, north, up in a chunk's axes: A M A^T.
-
-    `tensor` (3, 3); `axes` (3, 3): east, north, up as columns.
-    """
-    return axes @ np.asarray(tensor, float) @ np.swapaxes(axes, -1, -2)
-
-
 # --- figure of the Earth --------------------------------------------------------------------------
 
 

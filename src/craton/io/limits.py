@@ -69,10 +69,11 @@ def within(name: str, values, dimension: str, missing=False):
 
 def _printable(noun, texts):
     """Refuse names with control characters."""
-    for text in texts or ():
-        if text is not None and (found := control(str(text))):
-            words = f"the {noun} {printable(str(text))} has the control character {found}"
-            raise FileError(words, "Write letters that a terminal and a file can show.")
+    texts = [str(text) for text in texts or () if text is not None]
+    if character := control("".join(texts)):
+        text = next(text for text in texts if control(text))
+        words = f"the {noun} {printable(text)} has the control character {character}"
+        raise FileError(words, "Write letters that a terminal and a file can show.")
 
 
 def _sources(contents):

@@ -153,9 +153,7 @@ class _Lines:
             raise ValueError(f"line {self.at}: {line.strip()[:40]!r} is not {noun}") from None
 
     def numbers(self, least, noun):
-        """Return the next line, of at least so many finite numbers; exactly as many where they are
-        a subfault's.
-        """
+        """Return the first so many numbers of the next line, which may have more, all finite."""
         values = self.array(noun)
         if len(values) < least or not np.isfinite(values).all():
             raise ValueError(f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite")

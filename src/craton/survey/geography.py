@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import TENSOR, TENSOR_AXES, VECTOR
-from craton.errors import ResourceError
 from craton.io.fdsn import bearings, geodesic
+from craton.io.libraries import library
+from craton.tables.ground import frame_of
 
 WGS84 = {  # grid mapping of CF
     "grid_mapping_name": "latitude_longitude",
@@ -215,18 +216,8 @@ def _projection(latitude):
 
     Made anew each time, in 0.2 ms: pyproj does not promise that threads, as ranks of one process
     are, may share one.
-
-    Raises
-    ------
-    ResourceError
-        pyproj is not installed.
     """
-    try:
-        import pyproj
-    except ImportError:
-        raise ResourceError(
-            "positions in longitude and latitude need pyproj; install it with: pip install pyproj"
-        ) from None
+    pyproj = library("pyproj", "a position in longitude and latitude")
     return pyproj.Proj(proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84")
 
 
@@ -247,10 +238,10 @@ def local_of(domain):
     ----------
     domain : domain of a scenario
     """
-    geographic = getattr(domain, "geographic", None)
-    if geographic is None:
+    frame = frame_of(domain)
+    if frame is None:
         return None
-    return (Profile if domain.planar else Local)(geographic.longitude, geographic.latitude, geographic.azimuth)
+    return (Profile if domain.planar else Local)(frame.longitude, frame.latitude, frame.azimuth)
 
 
 def places(domain, coordinates):

@@ -7,7 +7,7 @@ import numpy as np
 from craton.model.ground import terrain
 from craton.model.media import earth
 from craton.model.media.cells import Region
-from craton.survey import geography, places
+from craton.survey import geography
 from craton.tables.fields import Place
 from craton.tables.receivers import Line
 
@@ -197,7 +197,7 @@ def misplaced(scenario, xyz, most=LISTED):
     remedy : str
     """
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
-    globe = places.globe_of(scenario)
+    globe = globe_of(scenario)
     if globe is not None:
         numbers = np.flatnonzero(~globe.chunk.inside(xyz))
         texts = [text for _, text in globe.outside(xyz[numbers[:most]])]
@@ -208,7 +208,7 @@ def misplaced(scenario, xyz, most=LISTED):
     # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is
     # outside.
     out = ~(beyond <= 1e-9 * size)
-    high, top = places.in_the_air(scenario, xyz)
+    high, top = in_the_air(scenario, xyz)
     numbers = np.flatnonzero(out.any(axis=1) | high)
     words = []
     for n in numbers[:most]:

@@ -40,9 +40,8 @@ class Shot:
         entries = self.scenario.source
         xyz = [sources.positions(self.scenario, e) for e in entries if e.at is not None]
         if not xyz:
-            files = [e for e in entries if hasattr(e, "file")]
-            built = [source_files.build(e, "", self.scenario, source_files.any_solid) for e in files]
-            xyz = [points[0].points[:1] for points in built[:1]]
+            files = [e for e in entries if hasattr(e, "file")][:1]
+            xyz = [source_files.build(e, "", self.scenario, source_files.any_solid)[0].points[:1] for e in files]
         return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
 
     def of_survey(self, problem):
@@ -74,8 +73,8 @@ def split(scenario):
             entries_of[name].append((n, source))
     columns = {name: tuple(zip(*entries)) for name, entries in entries_of.items()}
     return [
-        Shot(name, scenario.model_copy(update={"source": sources}), numbers)
-        for name, (numbers, sources) in columns.items()
+        Shot(name, scenario.model_copy(update={"source": entries}), numbers)
+        for name, (numbers, entries) in columns.items()
     ]
 
 

@@ -339,7 +339,7 @@ class FiniteFault:
 
 
 def finite_fault(rupture, name, places, medium) -> FiniteFault:
-    """Return the rupture of a file (`craton.io.contents.Rupture`) on a map of positions, in a medium: a function of
+    """Return the rupture of a file (`craton.io.ruptures.Rupture`) on a map of positions, in a medium: a function of
     positions (n, 3), m, that gives vp, vs, m/s, and density, kg/m3, for the shear modulus where the file states none.
     """
     points = places.xyz(rupture.longitude, rupture.latitude, rupture.depth)

@@ -17,8 +17,22 @@ from craton.tables.fields import spatial
 EARLY_ENOUGH = 1e-2
 
 
+class _AtOnePlace:
+    """What sources share whose place is `xyz` alone."""
+
+    @property
+    def points(self):
+        """Position that may not lie outside, shape (1, 3)."""
+        return np.array([self.xyz])
+
+    @property
+    def hypocentre(self):
+        """Position, (3,) m."""
+        return np.array(self.xyz)
+
+
 @dataclass(frozen=True, eq=False)
-class PointSource:
+class PointSource(_AtOnePlace):
     """A moment tensor or a force at a point.
 
     Parameters
@@ -48,23 +62,13 @@ class PointSource:
     delayed: bool = False
     warnings: tuple = ()
 
-    @property
-    def points(self):
-        """Position, shape (1, 3)."""
-        return np.array([self.xyz])
-
-    @property
-    def hypocentre(self):
-        """Position, (3,) m."""
-        return np.array(self.xyz)
-
     def describe(self):
         """Return the source in words: str."""
         return _force_words(self) if self.force is not None else _moment_words(self)
 
 
 @dataclass(frozen=True, eq=False)
-class PlaneWave:
+class PlaneWave(_AtOnePlace):
     """A plane wave that leaves a horizontal plane upwards (and downwards, where an absorbing bottom
     takes it).
 
@@ -105,16 +109,6 @@ class PlaneWave:
         section 5.1).
         """
         return 2 * self.speed * self.velocity * self.direction
-
-    @property
-    def points(self):
-        """Position that may not lie outside."""
-        return np.array([self.xyz])
-
-    @property
-    def hypocentre(self):
-        """Centre of the plane, (3,) m."""
-        return np.array(self.xyz)
 
     def describe(self):
         """Return the source in words: str."""

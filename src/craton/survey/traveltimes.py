@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from craton.errors import ResourceError
+from craton.io.libraries import library
 from craton.model.globe import radial_files
 
 
@@ -34,11 +34,10 @@ def taup(model):
     ----------
     model : RadialModel
     """
-    try:
-        from obspy.taup import TauPyModel
-        from obspy.taup.taup_create import build_taup_model
-    except ImportError as error:
-        raise ResourceError("travel times need ObsPy; install it with: pip install 'craton[seis]'") from error
+    library("obspy", "a travel time")
+    from obspy.taup import TauPyModel
+    from obspy.taup.taup_create import build_taup_model
+
     with TemporaryDirectory(prefix="craton-taup-") as folder:
         path = Path(folder) / "radial.nd"
         radial_files.write_nd(model, path)

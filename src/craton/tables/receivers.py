@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from craton.conventions import QUANTITIES
+from craton.io.fdsn import METRES_PER_DEGREE
 from craton.tables.fields import (
     MOST,
     At,
@@ -56,7 +57,6 @@ __all__ = [
 ]
 
 Side = choice("solid", "fluid")  # of a contact, for what lies exactly on it
-METRES_PER_DEGREE = 111_194.93  # on a sphere of 6371 km
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
 

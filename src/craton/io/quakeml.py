@@ -34,7 +34,8 @@ def source_of(event) -> FileSource:
     origin = derived or hypocentre
     if origin is None or None in (origin.longitude, origin.latitude, origin.depth):
         raise ValueError("the event has no origin with longitude, latitude and depth")
-    shift = float(origin.time - hypocentre.time) if hypocentre is not None and hypocentre.time and origin.time else 0.0
+    start = hypocentre.time if hypocentre is not None and hypocentre.time else origin.time
+    shift = float(origin.time - start) if start and origin.time else 0.0
     function = tensor.source_time_function if tensor is not None else None
     width = float(function.duration) / 2 if function is not None and function.duration else 0.0
     name = event.event_descriptions[0].text if event.event_descriptions else ""
@@ -42,7 +43,6 @@ def source_of(event) -> FileSource:
     moment = _moment(tensor)
     plane = _plane(event, mechanism) if moment is None else None
     place = float(origin.longitude), float(origin.latitude), float(origin.depth)
-    start = hypocentre.time if hypocentre is not None and hypocentre.time else origin.time
     return FileSource(
         *place, shift, width, moment, plane=plane, name=name, origin=start.datetime.isoformat() if start else None
     )

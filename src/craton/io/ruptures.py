@@ -106,23 +106,14 @@ def _subfault(lines, version):
     return (lon, lat, depth, strike, dip, area, onset, interval, vs, density, rake, slip1, slip2, slip3), parts
 
 
-def _of_headings(h, rates):
+def _of_headings(headings, rates):
+    """Return the `Rupture` of what `_subfault` gives of each, a row of headings, and of all samples."""
     first = np.cumsum([0, *(len(r) for r in rates)])
+    lon, lat, depth, strike, dip, area, onset, interval, vs, density, rake = headings[:, :11].T
+    medium, slip = (SPEED * vs, DENSITY * density), SLIP * headings[:, 11:14]
+    samples = np.float32(SPEED) * np.concatenate(rates)
     return Rupture(
-        h[:, 0],
-        h[:, 1],
-        1e3 * h[:, 2],
-        h[:, 3],
-        h[:, 4],
-        h[:, 10],
-        AREA * h[:, 5],
-        h[:, 6],
-        h[:, 7],
-        SPEED * h[:, 8],
-        DENSITY * h[:, 9],
-        SLIP * h[:, 11:14],
-        first,
-        np.float32(SPEED) * np.concatenate(rates),
+        lon, lat, 1e3 * depth, strike, dip, rake, AREA * area, onset, interval, *medium, slip, first, samples
     )
 
 

@@ -34,25 +34,22 @@ def radial_model(model):
     return _tried("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
 
 
-def chunk_of(scenario, slices=(1, 1)):
-    """Return the `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its
-    `CubedSphere`; without the mesh.
+def chunk_of(scenario):
+    """Return the `Chunk` of a scenario with domain.chunk, or its `CubedSphere`; without the mesh.
 
-    `slices`: along xi and eta. Raises ScenarioError: a file that cannot be read, a bottom that the model does not
-    reach, numbers of elements that do not divide.
+    Raises ScenarioError: a file that cannot be read, a bottom that the model does not reach, numbers of elements that
+    do not divide.
     """
     spec = scenario.domain.chunk
     model = radial_model(scenario.model)
-    ground = (
-        None
-        if spec.topography is None
-        else _tried("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
-    )
+    ground = None
+    if spec.topography is not None:
+        ground = _tried("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
     # the other keys are parameters of `chunk` by the same names
     options = {name: value for name, value in spec if name not in ("longitude", "latitude", "width")}
     options |= {"degree": scenario.run.degree, "topography": ground}
     if spec.chunks == 1:
-        options |= {"widths": spec.width, "slices": slices}
+        options["widths"] = spec.width
     remedy = "change bottom, growth, elements or period"
     return _tried("domain.chunk", lambda: chunk(model, spec.centre, **options), remedy)
 

@@ -71,9 +71,8 @@ class Frame:
         """
         earth = np.asarray(xyz, float) @ self.matrix
         latitude = np.degrees(np.arctan2(earth[..., 2], np.hypot(earth[..., 0], earth[..., 1])))
-        return np.degrees(np.arctan2(earth[..., 1], earth[..., 0])), geographic(
-            latitude
-        ) if self.geographic else latitude
+        longitude = np.degrees(np.arctan2(earth[..., 1], earth[..., 0]))
+        return longitude, geographic(latitude) if self.geographic else latitude
 
     def axes(self, longitude, latitude, normal=False):
         """East, north and up at places as the columns of matrices (..., 3, 3) in the chunk's axes.
@@ -99,28 +98,23 @@ def _local(longitude, latitude):
     )
 
 
-def geocentric(latitude, flattening=FLATTENING):
+def geocentric(latitude):
     """Geocentric latitude of a place on the ellipsoid, degrees, from its geographic latitude: tan = (1 - f)^2 tan.
 
     `latitude` in degrees.
     """
-    latitude = np.asarray(latitude, float)
-    lat = np.radians(latitude)
-    return latitude + np.degrees(
-        np.arctan2(
-            ((1 - flattening) ** 2 - 1) * np.sin(lat) * np.cos(lat),
-            np.cos(lat) ** 2 + (1 - flattening) ** 2 * np.sin(lat) ** 2,
-        )
-    )
+    latitude, squared = np.asarray(latitude, float), (1 - FLATTENING) ** 2
+    cosine, sine = np.cos(np.radians(latitude)), np.sin(np.radians(latitude))
+    return latitude + np.degrees(np.arctan2((squared - 1) * sine * cosine, cosine**2 + squared * sine**2))
 
 
-def geographic(latitude, flattening=FLATTENING):
+def geographic(latitude):
     """Geographic latitude, degrees, of a place on the ellipsoid from its geocentric latitude; inverse of `geocentric`.
 
     `latitude` in degrees.
     """
     lat = np.radians(np.asarray(latitude, float))
-    return np.degrees(np.arctan2(np.sin(lat), (1 - flattening) ** 2 * np.cos(lat)))
+    return np.degrees(np.arctan2(np.sin(lat), (1 - FLATTENING) ** 2 * np.cos(lat)))
 
 
 # --- figure of the Earth --------------------------------------------------------------------------

@@ -32,10 +32,9 @@ SHELLS = (
 # Between 24.4 and 220 km depth: vpv, vph, vsv, vsh, eta.
 TRANSVERSE = ((0.8317, 7.2180), (3.5908, 4.6172), (5.8582, -1.4678), (-1.0839, 5.7176), (3.3687, -2.4778))
 TRANSVERSE_TOPS = (6291.0, 6346.6)
-CRUSTS = ("two", "upper", "lower", "none")
 
 
-def prem(transverse=False, ocean=False, crust="two"):
+def prem(transverse=False, ocean=False):
     """PREM at its reference period of 1 s.
 
     Parameters
@@ -45,23 +44,15 @@ def prem(transverse=False, ocean=False, crust="two"):
         there.
     ocean : bool
         With its 3 km of water; else the upper crust reaches up to 6371 km.
-    crust : "two", "upper", "lower" or "none"
-        Both layers; one of them from the Moho (24.4 km) up; or the mantle below it reaching up to
-        the surface ("light" PREM).
 
     Returns
     -------
     RadialModel
     """
-    if crust not in CRUSTS or (ocean and crust != "two"):
-        raise ValueError(f"crust = {crust!r}, ocean = {ocean}: crust is {', '.join(CRUSTS)}; with the ocean, two")
-    left_out = {"two": (), "upper": (6356.0,), "lower": (6368.0,), "none": (6356.0, 6368.0)}[crust] + (
-        () if ocean else (6371.0,)
-    )
-    shells = [shell for shell in SHELLS if shell[0] not in left_out]
+    shells = SHELLS if ocean else SHELLS[:-1]
     knots = 1e3 * np.array([0.0, *(shell[0] for shell in shells)])
     knots[-1] = RADIUS
-    name = "prem" + "_ti" * transverse + "_ocean" * ocean + (f"_{crust}_crust" if crust != "two" else "")
+    name = "prem" + "_ti" * transverse + "_ocean" * ocean
     return RadialModel(
         name, knots, np.array([_coefficients(shell, transverse) for shell in shells]), tuple(s[-1] for s in shells)
     )
@@ -74,9 +65,7 @@ def _coefficients(shell, transverse):
     if transverse and top in TRANSVERSE_TOPS:
         polynomials = TRANSVERSE
     out = np.zeros((len(PARAMETERS), DEGREE + 1))
-    for row, (factor, polynomial) in zip(
-        out, ((1e3, rho), *((1e3, p) for p in polynomials[:4]), (1.0, polynomials[4]))
-    ):
+    for row, factor, polynomial in zip(out, (1e3, 1e3, 1e3, 1e3, 1e3, 1.0), (rho, *polynomials)):
         row[: len(polynomial)] = factor * np.array(polynomial)
     out[6:, 0] = 1 / (INNER_QKAPPA if region == "inner_core" else QKAPPA), 0.0 if qmu is None else 1 / qmu
     return out

@@ -78,7 +78,7 @@ class RadialModel:
         return out
 
     def medium(self, r, lossy=True):
-        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`: five arrays; losses 0
+        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and of `inverse_q`: five arrays; losses 0
         if not `lossy`.
 
         `r`: radius, m.
@@ -106,14 +106,6 @@ class RadialModel:
         """
         return love(self.parameters(r, side, piece))
 
-    def inverse_q(self, r, side="below", piece=None):
-        """1 / Qp and 1 / Qs at radii.
-
-        `r`: radius, m; `side`: ``"below"`` or ``"above"``: which values a discontinuity gives; `piece`: piece to
-        evaluate, in place of the one that holds r.
-        """
-        return inverse_q(self.parameters(r, side, piece))
-
     @cached_property
     def anisotropic(self):
         """True where it is transversely isotropic somewhere."""
@@ -124,17 +116,15 @@ class RadialModel:
             and np.allclose(eta, np.eye(1, eta.shape[1]), ISOTROPIC)
         )
 
-    def jumps(self, least=JUMP):
-        """Radii, rising, m, at which density or a speed changes by more than `least` of itself; without surface and
+    def jumps(self):
+        """Radii, rising, m, at which density or a speed changes by more than `JUMP` of itself; without surface and
         centre.
-
-        `least`: relative change.
         """
         inner = self.knots[1:-1]
         below, above = (self.parameters(inner, side)[:ELASTIC] for side in ("below", "above"))
         with np.errstate(invalid="ignore"):
             change = np.abs(above - below) / np.maximum(np.abs(above), np.abs(below))
-        return inner[np.nan_to_num(change).max(axis=0, initial=0) > least]
+        return inner[np.nan_to_num(change).max(axis=0, initial=0) > JUMP]
 
     def region(self, r, side="below"):
         """Name of the region at one radius, m.

@@ -150,22 +150,21 @@ def _loss(quality):
         return np.where(quality > 0, 1 / quality, 0.0)
 
 
-def write_nd(model, path, step=STEP):
+def write_nd(model, path):
     """Write a model as TauP's .nd: depth (km), vp, vs (km/s), density (g/cm3), Qp, Qs; of Voigt's averages where it is
     anisotropic.
 
-    TauP takes speeds between lines as linear: curved pieces get a line every `step` m.
+    TauP takes speeds between lines as linear: curved pieces get a line every `STEP` m.
 
-    `path` path-like; `step`: distance of lines in curved pieces, m.
+    `path` path-like.
     """
     names = {"upper_mantle": "mantle", "outer_core": "outer-core", "inner_core": "inner-core"}
     pieces, above = [], None
     for p in range(len(model.regions) - 1, -1, -1):
         region = model.regions[p]
         boundary = names.get(region) if above not in (None, region) else None
-        count = 1 + (
-            int(np.ceil((model.knots[p + 1] - model.knots[p]) / step)) if model.coefficients.shape[2] > 2 else 1
-        )
+        thickness, is_curved = model.knots[p + 1] - model.knots[p], model.coefficients.shape[2] > 2
+        count = 1 + (int(np.ceil(thickness / STEP)) if is_curved else 1)
         radii = np.linspace(model.knots[p + 1], model.knots[p], count)
         quality = [
             np.where(loss > 0, 1 / np.where(loss > 0, loss, 1), 0)

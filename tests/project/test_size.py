@@ -10,7 +10,7 @@ CEILINGS = {  # what is counted: at most so many, and how far below that the cei
     "lines of Python": (47_500, 100),
     "lines of docstrings": (22_895, 100),
     "files": (441, 3),
-    "hasattr and getattr with a default": (198, 3),
+    "hasattr and getattr with a default": (195, 3),
     "isinstance of craton's own classes": (90, 3),
 }
 

@@ -107,9 +107,8 @@ class Channels(Sequence):
 
     def columns(self):
         """Return the `Columns` of the channels."""
-        size, numbers = self.shots * self.of_shot, np.arange(self.shots * self.of_shot)
-        receiver, shot, by_component, first = np.empty(size, np.int64), {}, {}, 0
-        shot = numbers // max(self.of_shot, 1)
+        size, by_component, first = self.shots * self.of_shot, {}, 0
+        receiver, shot = np.empty(size, np.int64), np.arange(size) // max(self.of_shot, 1)
         for quantity, along in self.kinds:
             width = len(along)
             for n, component in enumerate(along):

@@ -61,14 +61,10 @@ def _build_one(spec):
     )
     relative = np.array([getattr(spec, f"d{name}", None) or 0.0 for name in properties.NAMES], dtype=float)
     if spec.shape == "sphere":
-        center, radius = np.array(_xyz(spec.center), dtype=float), float(spec.radius)
+        center, radius = np.array(spec.center, dtype=float), float(spec.radius)
         return Anomaly(center - radius, center + radius, center, radius, absolute, relative)
-    lower, upper = (np.array(_xyz(getattr(spec, name)), dtype=float) for name in ("min", "max"))
+    lower, upper = (np.array(getattr(spec, name), dtype=float) for name in ("min", "max"))
     return Anomaly(lower, upper, (lower + upper) / 2, 0.0, absolute, relative)
-
-
-def _xyz(position):
-    return getattr(position, "xyz", position)
 
 
 def build(model):

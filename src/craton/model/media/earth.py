@@ -171,11 +171,8 @@ def extremes(model, region):
     """
     ground = terrain.build(model)
     region = region if ground is None else terrain.clipped(ground, region)
-    seen = (
-        []
-        if getattr(model, "water", None) is None
-        else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
-    )
+    water = getattr(model, "water", None)
+    seen = [] if water is None else [_summary(*(np.full(1, v) for v in (water.vp, 0.0, water.rho)))]
     seen += [_summary(*values) for *_, values in samples(model, region, checks.NAMES)]
     low, high, slowest = zip(*seen)
     limits = zip((*checks.NAMES, "lam"), np.min(low, 0), np.max(high, 0))
@@ -247,11 +244,10 @@ def problems(model, region, key="model"):
             return wrong
         region = region if ground is None else terrain.clipped(ground, region)
         box = cells.box(region)
-        wrong = (
-            _file_problems(model, region, box, key)
-            if model.kind == "file"
-            else _layer_problems(model, ground, region, key)
-        )
+        if model.kind == "file":
+            wrong = _file_problems(model, region, box, key)
+        else:
+            wrong = _layer_problems(model, ground, region, key)
     except ScenarioError as error:
         return list(error.problems)
     bodies = anomalies.build(model)

@@ -183,26 +183,17 @@ def sampler(model, region, region_names=()):
 
     `region_names`: regions of the mesh.
     """
-    media = [model.regions[name] for name in region_names if name in (model.regions or {})]
-    numbers = [n for n, name in enumerate(region_names) if name in (model.regions or {})]
+    media = {n: model.regions[name] for n, name in enumerate(region_names) if name in (model.regions or {})}
     only_regions = model.kind == "regions"
-    anisotropic = any(m.stiffness is not None or any(getattr(m, n) for n in properties.THOMSEN) for m in media)
+    anisotropic = any(m.stiffness is not None or any(getattr(m, n) for n in properties.THOMSEN) for m in media.values())
     if not only_regions:
         anisotropic = anisotropic or stiff(model) or rheology.anisotropic(model, region)
     lossy = model.attenuation is not None
     names = properties.NAMES[: 8 if anisotropic else 5 if lossy else 3]
     bodies, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
     medium = None if only_regions else earth.medium_of(model, cells.box(region), names)
-    return Sampler(
-        names,
-        medium,
-        bodies,
-        ground,
-        _constants(model) if anisotropic else None,
-        dict(zip(numbers, media)),
-        anisotropic,
-        lossy,
-    )
+    constants = _constants(model) if anisotropic else None
+    return Sampler(names, medium, bodies, ground, constants, media, anisotropic, lossy)
 
 
 def stiff(model):

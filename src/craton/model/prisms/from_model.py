@@ -61,7 +61,7 @@ def of_model(model, axes, reference=0.0):
     return _contrast(axes, density_of(model), reference, plain)
 
 
-def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
+def of_dataset(dataset, axes=None, reference=0.0):
     """Cells with the mean density of a gridded model: trilinear between its points, integrated
     exactly.
 
@@ -74,7 +74,7 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
     reference : float or str
         As in `of_model`; ``"background"`` has no meaning here.
     """
-    source = readers.Source(dataset, Path(name), "model", ("rho",))
+    source = readers.Source(dataset, Path("dataset"), "model", ("rho",))
     axes = source.axes if axes is None else axes
     for axis, model_points, cell_edges in zip(AXES, source.axes, axes):
         fuzz = 1e-9 * (model_points[-1] - model_points[0])
@@ -83,7 +83,7 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
                 f"the model covers {axis} from {model_points[0]:.10g} to {model_points[-1]:.10g} m, "
                 f"but the cells extend from {cell_edges[0]:.10g} to {cell_edges[-1]:.10g} m"
             )
-    rho = _density_of(source, name)
+    rho = _density_of(source, "dataset")
     x, y, z = (_means(model_points, cell_edges) for model_points, cell_edges in zip(source.axes, axes))
 
     def density(k0, k1):

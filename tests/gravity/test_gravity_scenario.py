@@ -209,6 +209,7 @@ def test_tables(tmp_path):
     (tmp_path / "b.txt").write_text("\n".join(["# TOP bottom north south east west", *turned]))
     columns = {name: ("prism", values) for name, values in zip(HEADING.split(","), np.array(ROWS, float).T)}
     columns["east"] = ("prism", columns["east"][1] / 1000, {"units": "km"})
+    columns["bottom"] = ("prism", -columns["bottom"][1], {"positive": "down"})
     xr.Dataset(columns).to_netcdf(tmp_path / "c.nc")
     first, second = from_scenario.table(tmp_path / "a.csv"), from_scenario.table(tmp_path / "b.txt", 300)
     assert first.prisms.tolist() == [row[:6] for row in ROWS[:2]]

@@ -119,13 +119,19 @@ def _with_system(dataset, array):
 
 def read_table(path):
     """Read the variables of one dimension: their names, and a function that returns the values of a name in SI, densities in
-    kg/m3, all else in m.
+    kg/m3, all else in m; heights count upward and depths downward, whatever the attribute ``positive`` says.
     """
     with opened(path) as dataset:
         dataset.load()
-    names = [name for name, variable in dataset.variables.items() if variable.ndim == 1]
-    dimensions = {name: "density" if str(name).lower().startswith(("density", "rho")) else "length" for name in names}
-    return names, lambda name: dataset[name].values * factor(dataset[name], dimensions[name], name)
+
+    def column(name):
+        variable, word = dataset[name], str(name).lower()
+        if word.startswith(("density", "rho")):
+            return variable.values * factor(variable, "density", name)
+        upward = height_factor(variable, name, "down" if word == "depth" else "up")
+        return variable.values * (-upward if word == "depth" else upward)
+
+    return [name for name, variable in dataset.variables.items() if variable.ndim == 1], column
 
 
 def write_map(dataset, path):

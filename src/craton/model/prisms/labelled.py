@@ -150,7 +150,9 @@ def _of_volume(volume, density):
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0].reshape(-1)
     edges = (edges_around(axis, word) for axis, word in zip(source.axes, "xyz"))
     prisms = Cells(*edges, np.arange(rho.size), rho).prisms
-    if density is None or isinstance(density, str):
+    if isinstance(density, str):
+        return prisms, rho
+    if density is None:
         if doubt := doubtful(rho):
             warn(f"density: {doubt}", stacklevel=4)
         return prisms, rho

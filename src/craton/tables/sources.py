@@ -440,26 +440,18 @@ IN_THE_PLANE = {"moment_tensor": MomentTensor, "explosion": Explosion, "force": 
 Source = tagged("source", "kind", **IN_THE_PLANE, **{row.name: _keys_of(row.name) for row in formats("source")})
 
 
-def box_problems(table):
-    """Problems of the corners of a box.
+class _AroundABox(Table):
+    """What lies on the sides of a box with the corners ``from_`` and ``to``."""
 
-    Parameters
-    ----------
-    table : Table
-        With ``from_`` and ``to``.
-
-    Yields
-    ------
-    tuple
-        (key, message, remedy)
-    """
-    if len(table.from_) != len(table.to):
-        yield "to", "from and to have different lengths", "write both as [x, y, z]"
-    elif any(a >= b for a, b in zip(table.from_, table.to)):
-        yield "to", "the box ends before it begins", "from is the lower south-west corner, to the upper north-east one"
+    def _problems(self):
+        if len(self.from_) != len(self.to):
+            yield "to", "from and to have different lengths", "write both as [x, y, z]"
+        elif any(a >= b for a, b in zip(self.from_, self.to)):
+            remedy = "from is the lower south-west corner, to the upper north-east one"
+            yield "to", "the box ends before it begins", remedy
 
 
-class Recording(Table):
+class Recording(_AroundABox):
     """A recording of the wavefield on the sides of a box with the corners ``from`` and ``to`` (m),
     for an injection into another run; a box that ends at the free surface has no side there.
 
@@ -481,7 +473,7 @@ class Recording(Table):
     azimuth: quantity("angle", least=-360, most=360) = 0.0
 
     def _problems(self):
-        yield from box_problems(self)
+        yield from super()._problems()
         alone = () if self.longitude is not None else ("azimuth",)
         for name in ("thickness", "origin", *alone):
             if self.sampling is None and getattr(self, name):
@@ -503,7 +495,7 @@ class Injection(Table):
     name: SnapshotName = key('"basin"')
 
 
-class InjectedWavefield(Table):
+class InjectedWavefield(_AroundABox):
     """An incident wavefield of another program, which enters through the sides of the box with the
     corners ``from`` and ``to`` (m): velocity or displacement, and stress or strain, at points around
     these sides. ``at`` is added to the positions in the file.
@@ -514,11 +506,8 @@ class InjectedWavefield(Table):
     to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
     at: in_space_or_plane(Length, "xyz", "m") | None = None
 
-    def _problems(self):
-        yield from box_problems(self)
 
-
-class InjectedPlaneWave(Table):
+class InjectedPlaneWave(_AroundABox):
     """A plane wave that rises in the half-space below flat layers and enters the box with the
     corners ``from`` and ``to`` (m), with all that layers and free surface make of it. It travels to
     the ``azimuth`` (degrees from +y, clockwise; along x in the plane) at the ``incidence`` (degrees
@@ -536,7 +525,7 @@ class InjectedPlaneWave(Table):
     wavelet: Wavelet = key('{ kind = "ricker", frequency = 1 }')
 
     def _problems(self):
-        yield from box_problems(self)
+        yield from super()._problems()
         if not self.velocity:
             yield "velocity", "the velocity is zero", "give the peak particle velocity of the incident wave, m/s"
 

@@ -125,8 +125,8 @@ def _of_text(path, known, usual_unit):
     columns = {}
     for heading in headings:
         text = heading.strip().lower()
-        found = BRACKETS.fullmatch(text) or BARE.fullmatch(text)
-        word, unit = found.groups() if found else (text, "")
+        match = BRACKETS.fullmatch(text) or BARE.fullmatch(text)
+        word, unit = match.groups() if match else (text, "")
         name = NAMES.get(re.sub(r"[_\s]", "", word))
         if name not in known:
             raise FileError(f"{path.name}: column {heading!r} is unknown", f"known are {', '.join(sorted(known))}")

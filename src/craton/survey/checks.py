@@ -31,7 +31,7 @@ def problems(scenario) -> list[Problem]:
     files, names, empty mechanisms; with keys ``source.0.at``, ``receivers.2.line`` and so on.
     """
     entries, wrong = receivers.collect(scenario)
-    wrong += [p for i, found in entries for p in _misplaced(scenario, i, found.names, found.xyz)]
+    wrong += [p for i, group in entries for p in _misplaced(scenario, i, group.names, group.xyz)]
     return source_problems(scenario) + wrong + [Problem(*words) for words in _snapshot_problems(scenario)]
 
 
@@ -194,7 +194,7 @@ def _source_warnings(source, start, duration):
     """
     wavelet = source.wavelet
     # as the scenario gives it: of a finite fault, and of a catalogue whose sources have Gaussians of their own, it does not
-    given = None if hasattr(source, "rates") else getattr(source, "shared", wavelet)
+    stated = None if hasattr(source, "rates") else getattr(source, "shared", wavelet)
     cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
     if wavelet.start < start and cut > CUT * wavelet.peak:
         late = rounded_up(start - wavelet.start)
@@ -202,7 +202,7 @@ def _source_warnings(source, start, duration):
             f"at the start of the run, {start:g} s, the wavelet has already reached {100 * cut / wavelet.peak:.3g} % of "
             f"its peak; start at {start - late:g} s (time.start), or delay the wavelet by {late:g} s more"
         )
-    if given is not None and given.kind == "samples":
+    if stated is not None and stated.kind == "samples":
         inset = 1e-9 * (wavelet.end - wavelet.start)  # rounding may put its ends outside
         ends = np.abs(wavelet([wavelet.start + inset, wavelet.end - inset])) / wavelet.peak
         for value, which, way in zip(ends, ("first", "last"), ("rise from", "fall to")):
@@ -216,10 +216,10 @@ def _source_warnings(source, start, duration):
         return
     if not wavelet.is_pulse:
         yield f"a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero"
-    elif given is not None and abs(given.area - 1) > AREA:
-        moment = sources.scalar_moment(source.moment) * abs(given.area)
+    elif stated is not None and abs(stated.area - 1) > AREA:
+        moment = sources.scalar_moment(source.moment) * abs(stated.area)
         yield (
-            f"its wavelet, a moment rate, has an area of {given.area:.4g} instead of 1, so that the final moment is "
+            f"its wavelet, a moment rate, has an area of {stated.area:.4g} instead of 1, so that the final moment is "
             f"{moment:.4g} N m, not the one stated; write normalize = true in the wavelet to divide it by its area"
         )
 

@@ -118,24 +118,24 @@ def build(scenario) -> Receivers:
     if problems:
         raise ScenarioError(problems)
     cables, points = [], []
-    for number, found in entries:
+    for number, group in entries:
         entry = scenario.receivers[number]
         if entry.where == "das":
-            cables.append((found.names[0], found.xyz, entry.das.spacing, entry.das.gauge))
+            cables.append((group.names[0], group.xyz, entry.das.spacing, entry.das.gauge))
         else:
-            points.append(found)
+            points.append(group)
     texts = {
-        column: [str(text) for found in points for text in getattr(found, column)]
+        column: [str(text) for group in points for text in getattr(group, column)]
         for column in ("names", "networks", "codes", "locations")
     }
     if not any(texts["locations"]):
         texts["locations"] = None
     return Receivers(
-        xyz=np.concatenate([np.empty((0, 3)), *(found.xyz for found in points)]),
+        xyz=np.concatenate([np.empty((0, 3)), *(group.xyz for group in points)]),
         fibres=fibres_of(cables) if cables else None,
-        elevation=np.concatenate([np.empty(0), *(found.elevation for found in points)]),
-        warnings=tuple(text for found in points for text in found.warnings),
-        skipped=tuple(text for found in points for text in found.skipped),
+        elevation=np.concatenate([np.empty(0), *(group.elevation for group in points)]),
+        warnings=tuple(text for group in points for text in group.warnings),
+        skipped=tuple(text for group in points for text in group.skipped),
         **texts,
     )
 
@@ -154,25 +154,25 @@ def collect(scenario) -> tuple[list[tuple[int, Receivers]], list[Problem]]:
             problems.append(Problem(f"receivers.{i}.{entry.where}", words, "write fewer, or split the run"))
             break
         try:
-            found = expand(entry, scenario, f"receivers.{i}.file")
+            group = expand(entry, scenario, f"receivers.{i}.file")
         except (OSError, ValueError, LookupError) as error:
             is_file = entry.where == "file"
             words = file_fault(entry, error, KINDS, COLUMNS) if is_file else (str(error), FAR_AWAY)
             problems.append(Problem(f"receivers.{i}.{entry.where}", *words))
             continue
         if entry.where == "file" and entry.outside == "skip":
-            numbers, texts, _ = misplaced(scenario, found.xyz, len(found))
-            skipped = tuple(f"{found.names[n]}: {text}" for n, text in zip(numbers, texts))
-            if len(skipped) == len(found):
-                words = f"all {len(found)} receivers of {entry.file} are outside the domain: {skipped[0]}"
+            numbers, texts, _ = misplaced(scenario, group.xyz, len(group))
+            skipped = tuple(f"{group.names[n]}: {text}" for n, text in zip(numbers, texts))
+            if len(skipped) == len(group):
+                words = f"all {len(group)} receivers of {entry.file} are outside the domain: {skipped[0]}"
                 problems.append(Problem(f"receivers.{i}.file", words, FAR_AWAY))
-            found = replace(found.part(np.setdiff1d(np.arange(len(found)), numbers)), skipped=skipped)
-        entries.append((i, found))
+            group = replace(group.part(np.setdiff1d(np.arange(len(group)), numbers)), skipped=skipped)
+        entries.append((i, group))
     entries = _with_networks(_without_repeated(scenario, entries))
     taken = set()
-    for i, found in entries:
+    for i, group in entries:
         twice = []
-        for name in found.names:
+        for name in group.names:
             twice += [name] if name in taken else []
             taken.add(name)
         if twice:
@@ -185,22 +185,22 @@ def collect(scenario) -> tuple[list[tuple[int, Receivers]], list[Problem]]:
 
 def _without_repeated(scenario, entries):
     """Leave out stations of files that another entry has with the same codes at the same place."""
-    seen, kept = set(), []
-    for i, found in entries if _names_repeat(entries) else ():
+    seen, left = set(), []
+    for i, group in entries if _names_repeat(entries) else ():
         if scenario.receivers[i].where == "file":
-            stations = [*zip(found.networks, found.codes, found.locations, map(tuple, found.xyz.tolist()))]
+            stations = [*zip(group.networks, group.codes, group.locations, map(tuple, group.xyz.tolist()))]
             rows = [n for n, station in enumerate(stations) if station not in seen]
             if len(rows) < len(stations):
-                again = first_of([found.names[n] for n, station in enumerate(stations) if station in seen])
+                again = first_of([group.names[n] for n, station in enumerate(stations) if station in seen])
                 words = f"receivers.{i}.file: {TOLD['twice'].format(again)}"
-                found = replace(found.part(rows), warnings=(*found.warnings, words))
+                group = replace(group.part(rows), warnings=(*group.warnings, words))
             seen.update(stations)
-        kept.append((i, found))
-    return kept or entries
+        left.append((i, group))
+    return left or entries
 
 
 def _names_repeat(entries):
-    names = [name for _, found in entries for name in found.names]
+    names = [name for _, group in entries for name in group.names]
     return len(set(names)) < len(names)
 
 
@@ -208,15 +208,15 @@ def _with_networks(entries):
     """Put the network in front of names that stations of different networks have."""
     if not _names_repeat(entries):
         return entries
-    pairs = [pair for _, found in entries for pair in zip(found.names, found.networks)]
+    pairs = [pair for _, group in entries for pair in zip(group.names, group.networks)]
     counts, networks = Counter(name for name, _ in pairs), Counter(name for name, _ in set(pairs))
     apart = {name for name, count in counts.items() if 1 < count == networks[name]}
 
-    def named(found):
-        names = zip(found.names, found.networks)
+    def named(group):
+        names = zip(group.names, group.networks)
         return [f"{network}.{name}" if name in apart else name for name, network in names]
 
-    return [(i, replace(found, names=named(found))) for i, found in entries]
+    return [(i, replace(group, names=named(group))) for i, group in entries]
 
 
 def expand(entry, scenario, key) -> Receivers:
@@ -355,12 +355,12 @@ def recorded(stations, origin=None):
     for n, pair in enumerate(pairs):
         rows_of[pair].append(n)
     time = None if origin is None else seconds(origin)
-    kept, told = {}, defaultdict(list)
+    rows_kept, told = {}, defaultdict(list)
     for pair, rows in rows_of.items():
         find = _repeated if stations.epochs is None else _of_epoch
-        kept[pair] = find(stations, rows, time, told, ".".join(filter(None, pair)))
+        rows_kept[pair] = find(stations, rows, time, told, ".".join(filter(None, pair)))
     words = [TOLD[kind].format(first_of(told[kind])) for kind in TOLD if told[kind]]
-    return _some(stations, kept), words
+    return _some(stations, rows_kept), words
 
 
 def _place(stations, n):
@@ -384,17 +384,17 @@ def _of_epoch(stations, rows, time, told, name):
         gap = np.maximum(begin - now, now - end)
         alive = gap == gap.min()
         told["nearest"] += [name] * (time is not None)
-    sensors, located = {}, stations.locations or [""] * len(stations.x)
+    sensors, codes = {}, stations.locations or [""] * len(stations.x)
     for n in (n for n, records in zip(rows, alive) if records):
-        first = sensors.setdefault(located[n], n)
+        first = sensors.setdefault(codes[n], n)
         if _place(stations, first) != _place(stations, n) and name not in told["apart"][-1:]:
             told["apart"].append(name)
     places = {_place(stations, n): n for n in reversed(sensors.values())}
     # only a channel that stands twice gives a row twice
-    if len({(located[n], _place(stations, n), *stations.epochs[n]) for n in rows}) < len(rows):
+    if len({(codes[n], _place(stations, n), *stations.epochs[n]) for n in rows}) < len(rows):
         told["twice"].append(name)
     for n in rows:
-        if located[n] not in sensors and (lost := f"{name}.{located[n]}") not in told["gone"]:
+        if codes[n] not in sensors and (lost := f"{name}.{codes[n]}") not in told["gone"]:
             told["gone"].append(lost)
     if time is None and {_place(stations, n) for n in rows} - set(places):
         told["moved"].append(name)
@@ -403,19 +403,19 @@ def _of_epoch(stations, rows, time, told, name):
     return sorted(places.values())
 
 
-def _some(stations, kept):
+def _some(stations, rows_kept):
     """Return the stations of some rows, named anew."""
-    rows = [n for some in kept.values() for n in some]
-    base = dict(zip(kept, unique_codes([*kept])))
+    rows = [n for some in rows_kept.values() for n in some]
+    base = dict(zip(rows_kept, unique_codes([*rows_kept])))
     names, locations = [], []
-    for pair, some in kept.items():
+    for pair, some in rows_kept.items():
         for n in some:
             code = stations.locations[n] if stations.locations and len(some) > 1 else ""
             names.append(f"{base[pair]}.{code}".rstrip("."))
             locations.append(code)
     columns = ("networks", "codes", "x", "y", "depth", "elevation")
-    given = {name: column for name in columns if (column := getattr(stations, name)) is not None}
-    picked = {name: [c[n] for n in rows] if isinstance(c, list) else c[rows] for name, c in given.items()}
+    stated = {name: column for name in columns if (column := getattr(stations, name)) is not None}
+    picked = {name: [c[n] for n in rows] if isinstance(c, list) else c[rows] for name, c in stated.items()}
     return replace(stations, names=names, locations=locations if any(locations) else None, epochs=None, **picked)
 
 

@@ -96,8 +96,8 @@ def _controls(values, path=()):
         for key, value in values.items() if isinstance(values, dict) else enumerate(values):
             yield from _controls(str(key), path) if isinstance(values, dict) else ()
             yield from _controls(value, (*path, key))
-    elif isinstance(values, str) and (found := control(values, "\n\t" if path == TITLE else "")):
-        message = f"{shown(values)} has the control character {found}"
+    elif isinstance(values, str) and (character := control(values, "\n\t" if path == TITLE else "")):
+        message = f"{shown(values)} has the control character {character}"
         yield Problem(dotted(path), message, "write letters that a terminal and a file can show")
 
 

@@ -56,8 +56,8 @@ class Geographic:
         out, places = np.array(values, float), self._places(longitude, latitude, depth)
         solid = out[1] > 0
         for name, field in self.absolute.items():
-            row, given = properties.NAMES.index(name), interpolated(field, *places)
-            out[row] = np.where(np.isfinite(given) & solid, given, out[row])
+            row, value = properties.NAMES.index(name), interpolated(field, *places)
+            out[row] = np.where(np.isfinite(value) & solid, value, out[row])
         for name, field in self.relative.items():
             row, change = properties.NAMES.index(name), interpolated(field, *places)
             out[row] *= 1 + np.where(np.isfinite(change) & solid, change, 0.0)

@@ -189,6 +189,7 @@ def test_what_formats_cannot_hold_is_refused(tmp_path):
         (gathers(interval=0.0020004), "a.sgy", "whole microseconds", {}),
         (gathers(interval=0.05), "a.sgy", "whole microseconds", {}),
         (gathers(samples=40_000), "a.sgy", "32,767", {}),
+        (gathers(start=-40.0), "a.sgy", "at -40 s", {}),
         (gathers(), "a.sgy", "velocity, pressure", {"quantity": "strain"}),
         (gathers(), "a.sgy", "E, N, Z", {"component": "R"}),
         (gathers(), "a.dat", ".sgy, .segy, .su", {}),

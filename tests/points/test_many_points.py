@@ -324,7 +324,6 @@ def test_blocks_with_their_lines_in_another_order(tmp_path):
 
 def test_many_with_a_fault_or_unlike_the_others_are_refused(tmp_path, monkeypatch):
     """The latter would be made one by one."""
-    monkeypatch.setattr("craton.io.source_table.MOST_ROWS", 20)
     monkeypatch.setattr(limits, "MOST_ROWS", 20)
     strike = table(50).splitlines()[8].split(",")[4]
     for kind, text, old, new, message in (

@@ -117,14 +117,11 @@ def sites_of_traces(dataset, network="XX"):
 
 def _codes(networks, names):
     """Station codes that are unique in each network and that MiniSEED can hold."""
-    codes = list(names)
-    for network in dict.fromkeys(networks):
-        rows = [n for n, code in enumerate(networks) if code == network]
-        different = list(dict.fromkeys(names[n] for n in rows))
-        coded = dict(zip(different, station_codes(different)))
-        for n in rows:
-            codes[n] = coded[names[n]]
-    return codes
+    different = {}
+    for network, name in zip(networks, names):
+        different.setdefault(network, {})[name] = None
+    coded = {network: dict(zip(of_network, station_codes(of_network))) for network, of_network in different.items()}
+    return [coded[network][name] for network, name in zip(networks, names)]
 
 
 def _places(columns):

@@ -19,7 +19,7 @@ from craton.text import in_ascii
 FORMATS = {".sgy": "SEGY", ".segy": "SEGY", ".su": "SU"}
 SCALAR = 100  # parts of a metre in coordinates and elevations
 IEEE = 5  # data sample format: 4-byte floating point
-LONGEST = 32_767  # samples of a trace and microseconds of its interval, 16 bits in the headers
+LONGEST = 32_767  # samples of a trace, microseconds of its interval, milliseconds of its delay: 16 bits in the headers
 # Trace identification codes of revision 1: seismic data, pressure sensor, vertical, cross-line,
 # in-line, rotated transverse and radial components.
 CODES = {"P": 11, "Z": 12, "N": 13, "E": 14, "T": 16, "R": 17}
@@ -104,7 +104,11 @@ def _sampling_of(dataset):
             f"the sampling interval, {seconds:.9g} s, is not 1 to {LONGEST:,} whole microseconds, "
             "which SEG-Y needs; set output.sampling, for example to 0.002"
         )
-    return interval, round(1e3 * float(dataset.time[0])) if dataset.sizes["time"] else 0
+    delay = round(1e3 * float(dataset.time[0])) if dataset.sizes["time"] else 0
+    if abs(delay) > LONGEST:
+        words = f"the first sample, at {delay / 1e3:g} s, is farther from t = 0 than the {LONGEST / 1e3:g} s that SEG-Y can state"
+        raise CratonError(f"{words}; set time.start nearer to 0")
+    return interval, delay
 
 
 def _geometry(dataset):

@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.conventions import magnitude_to_moment
 from craton.io.contents import FileSources, moment_tensor
-from craton.io.limits import MOST_ROWS, refuse_many, refuse_unlike
+from craton.io.limits import refuse_many, refuse_unlike
 from craton.io.text_table import columns
 
 NAMES = {"lon": "longitude", "lat": "latitude", "mw": "magnitude", "m0": "moment"}
@@ -44,8 +44,7 @@ def read(path):
     empty = np.isnan([*numbers.values()]).any(axis=0)
     if not empty.any():
         return _sources(numbers, lines, names, origin)
-    if len(lines) > MOST_ROWS:
-        refuse_unlike(len(lines), f"line {lines[int(empty.argmax())]} has not all entries")
+    refuse_unlike(len(lines), f"line {lines[int(empty.argmax())]} has not all entries")
     rows = [
         {name: column[n : n + 1] for name, column in numbers.items() if column[n] == column[n]}
         for n in range(len(lines))

@@ -72,12 +72,10 @@ def coordinates(scenario, positions):
     positions : list of Position or Place
     """
     on_earth = np.array([isinstance(p, Place) for p in positions], dtype=bool)
-    xyz = np.array([np.zeros(3) if isinstance(p, Place) else p.xyz for p in positions], float)
-    xyz = xyz.reshape(-1, 3)
+    # longitude, latitude and depth of the places on Earth, until they are on the map
+    xyz = np.array([p.where if earth else p.xyz for p, earth in zip(positions, on_earth)], float).reshape(-1, 3)
     if on_earth.any():
-        places = geography.places(scenario.domain, "geographic")
-        columns = np.array([p.where for p in positions if isinstance(p, Place)]).T
-        xyz[on_earth] = places.xyz(*columns)
+        xyz[on_earth] = geography.places(scenario.domain, "geographic").xyz(*xyz[on_earth].T)
     if globe_of(scenario) is None and scenario.domain.planar:
         xyz[:, 1] = 0.0
     return xyz

@@ -329,7 +329,16 @@ class Document(Table):
         return [*self._notes]
 
 
-class WaveScenario(Document):
+class _InABox(Document):
+    """A scenario with a model, whose files know the box that they are for."""
+
+    @model_validator(mode="after")
+    def _files_know_their_box(self):
+        self.__dict__["model"] = framed_model(self.model, self.domain)
+        return self
+
+
+class WaveScenario(_InABox):
     """What scenarios of waves have in common: most of their tables, in the order in which they are shown;
     domain, model, time, source, receivers, snapshots and output fit. A method says which domain,
     boundaries and run it has.
@@ -363,11 +372,6 @@ class WaveScenario(Document):
             return values | {"source": ()}
         return values
 
-    @model_validator(mode="after")
-    def _files_know_their_box(self):
-        self.__dict__["model"] = framed_model(self.model, self.domain)
-        return self
-
     def _problems(self):
         return problems(self)
 
@@ -385,7 +389,7 @@ class _Box(Volume):
         return self.spacing or self.element_size
 
 
-class BoxOfModel(Document):
+class BoxOfModel(_InABox):
     """The model and the box of a scenario of waves, of which other tables are left out: what prisms
     are made of.
     """
@@ -393,8 +397,3 @@ class BoxOfModel(Document):
     model_config = ConfigDict(extra="ignore")
     domain: _Box = key("[domain] with origin and size")
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
-
-    @model_validator(mode="after")
-    def _files_know_their_box(self):
-        self.__dict__["model"] = framed_model(self.model, self.domain)
-        return self

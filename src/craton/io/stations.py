@@ -105,17 +105,9 @@ def read_table(path) -> Stations:
     height = elevation if on_earth else values.get("z")
     is_deep = "depth" in values or height is None
     depth = values.get("depth", np.zeros(len(codes))) if is_deep else -height
-    return Stations(
-        unique_codes(list(zip(networks, codes))),
-        values[x],
-        values[y],
-        depth,
-        is_deep,
-        "geographic" if on_earth else "model",
-        networks,
-        codes,
-        elevation if is_deep else None,
-    )
+    names, coordinates = unique_codes(list(zip(networks, codes))), "geographic" if on_earth else "model"
+    ground = elevation if is_deep else None
+    return Stations(names, values[x], values[y], depth, is_deep, coordinates, networks, codes, ground)
 
 
 def _renamed(heading):

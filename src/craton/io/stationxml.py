@@ -63,11 +63,10 @@ def stations_of(inventory) -> Stations:
 
 def _rows(network, station):
     """Yield channels and rows for `sensors` of a station: of its seismic channels; its own where it has none."""
-    own = station.start_date, station.end_date
     channels = [c for c in station.channels if is_seismic(c.code)]
     for place in channels or [station]:
-        begin = max(filter(None, (own[0], place.start_date)), default=None)
-        end = min(filter(None, (own[1], place.end_date)), default=None)
+        begin = max(filter(None, (station.start_date, place.start_date)), default=None)
+        end = min(filter(None, (station.end_date, place.end_date)), default=None)
         codes = network.code, station.code, getattr(place, "location_code", "")
         numbers = place.longitude, place.latitude, getattr(place, "depth", 0.0), station.elevation
         epoch = (None if time is None else time.timestamp for time in (begin, end))

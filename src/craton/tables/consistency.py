@@ -272,6 +272,6 @@ def silence(scenario):
     ----------
     scenario : WaveScenario
     """
-    kept = (scenario.receivers, scenario.snapshots, scenario.peaks, scenario.recording)
-    if not any(kept):
+    recorded = (scenario.receivers, scenario.snapshots, scenario.peaks, scenario.recording)
+    if not any(recorded):
         yield "receivers: nothing is recorded; add [[receivers]], [[snapshots]] or [[peaks]]"

@@ -422,10 +422,10 @@ class _Reader:
 
     def take(self, mark):
         """Step over a mark, and return whether it stands here."""
-        found = self.kind == "mark" and self.text == mark
-        if found:
+        is_here = self.kind == "mark" and self.text == mark
+        if is_here:
             self.step()
-        return found
+        return is_here
 
     def skip_newlines(self):
         while self.kind == "newline":

@@ -69,11 +69,9 @@ class Chunk(Planet):
         `xyz` (..., 3): positions, m.
         """
         xi, eta = self.angles(xyz)
+        half = [width / 2 * (1 + INWARD) for width in self.widths]
         with np.errstate(invalid="ignore"):
-            within = (np.abs(xi) <= self.widths[0] / 2 * (1 + INWARD)) & (
-                np.abs(eta) <= self.widths[1] / 2 * (1 + INWARD)
-            )
-        return within & self.deep_enough(xyz)
+            return (np.abs(xi) <= half[0]) & (np.abs(eta) <= half[1]) & self.deep_enough(xyz)
 
     def beyond(self, xyz):
         """Say why a position that is neither too high nor too deep is not in the chunk; "" where it is.
@@ -217,7 +215,7 @@ def chunk(
     """
     for fault in _faults(model, chunks, widths, bottom, period, elements):
         raise ValueError(fault)
-    single, filled, wide = chunks == 1, bottom == CENTRE, tuple(np.radians(widths))
+    single, filled, angles = chunks == 1, bottom == CENTRE, tuple(np.radians(widths))
     honoured = [model.radius - d for d in honour]
     if filled:
         low = CUBE * min([model.radius, *model.jumps(), *honoured])
@@ -225,12 +223,12 @@ def chunk(
         low = model.boundary(FLUID_CORE)[1] if isinstance(bottom, str) else model.radius - float(bottom)
     radii = sections(model, low, honoured)
     if period is None:
-        edge = max(w / n for w, n in zip(wide, elements)) * model.radius
+        edge = max(w / n for w, n in zip(angles, elements)) * model.radius
         period = edge * points_per_wavelength / (degree * model.slowest(radii[-2], radii[-1]))
     sizes = Sizes(model, period, points_per_wavelength, degree)
     doublings = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
     parts, axes = (slices, 2) if single else ((2, 2), 3)
-    count, layers = divided(radii, sizes, wide, elements, doublings, parts, axes)
+    count, layers = divided(radii, sizes, angles, elements, doublings, parts, axes)
     if root is not None:
         root = model.radius - root
     else:
@@ -245,7 +243,7 @@ def chunk(
         "radii": np.array([0.0, *radii[1:]]) if filled else radii,
     }
     if single:
-        return Chunk(widths=wide, stack=Stack(count, layers), **earth)
+        return Chunk(widths=angles, stack=Stack(count, layers), **earth)
     return CubedSphere(stack=CubeStacks(count, layers, chunks, filled), **earth)
 
 
@@ -274,16 +272,16 @@ def _faults(model, chunks, widths, bottom, period, elements):
         yield f"widths = {widths}: several chunks have 90 degrees"
 
 
-def divided(radii, sizes, wide, elements, doubling_radii, slices, axes):
+def divided(radii, sizes, angles, elements, doubling_radii, slices, axes):
     """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see
     `layers_between`.
 
-    `radii` in m, rising; `wide`: angles along xi and eta, radians; `elements`: along xi and eta at the surface;
+    `radii` in m, rising; `angles`: of the chunk along xi and eta, radians; `elements`: along xi and eta at the surface;
     `doubling_radii` in m; None to choose them; `slices`: along xi and eta; `axes`: axes along which elements double.
     """
-    count = surface_elements(wide, sizes, radii[-2], slices) if elements is None else tuple(elements)
+    count = surface_elements(angles, sizes, radii[-2], slices) if elements is None else tuple(elements)
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more
-        angle = max(w / n for w, n in zip(wide, count))
+        angle = max(w / n for w, n in zip(angles, count))
         doublings = doubling_radii if doubling_radii is not None else automatic(radii, sizes, angle, axes)
         multiple = tuple(2 ** len(doublings) * s for s in slices)
         if all(n % m == 0 for n, m in zip(count, multiple)):
@@ -296,7 +294,7 @@ def divided(radii, sizes, wide, elements, doubling_radii, slices, axes):
         if elements is not None:
             doubling_radii = doublings[:-1]  # automatic: as many as the number given divides
             continue
-        count = surface_elements(wide, sizes, radii[-2], multiple)
+        count = surface_elements(angles, sizes, radii[-2], multiple)
     raise ValueError("no number of surface elements is possible: give elements and growth")
 
 
@@ -450,8 +448,8 @@ def _growth(bottom, top, sizes, angle, width, section):
     height = min(height, share, max(steepest, LEAST * edge))
     levels = top - height * np.arange(axes + 1)
     levels[-1] = bottom if levels[-1] - bottom < 1e-6 * top else levels[-1]
-    wide = [tuple(2 * w if a <= axis else w for a, w in enumerate(width)) for axis in range(axes)]
+    widths = [tuple(2 * w if a <= axis else w for a, w in enumerate(width)) for axis in range(axes)]
     return [
-        Layer((float(low), float((low + high) / 2), float(high)), wide[axis], section, axis, 2)
+        Layer((float(low), float((low + high) / 2), float(high)), widths[axis], section, axis, 2)
         for axis, (high, low) in enumerate(zip(levels[:-1], levels[1:]))
     ], float(levels[-1])

@@ -48,13 +48,12 @@ def ak135():
 # --- tables to models -----------------------------------------------------------------------------
 
 
-def table(name, radius, values, regions=None, moho=None):
+def table(name, radius, values, moho=None):
     """Return a model that is linear between the lines of a table.
 
     `radius` (n,): m, falling (top down) or rising; a radius given twice is a discontinuity; `values` (8, n):
-    `radial.PARAMETERS` at them, SI, losses 1 / Q; `regions`: of the pieces between different radii, from below; by
-    default from the Moho, the depths of jumps and where it is fluid; `moho`: its radius, m; by default that of the
-    first jump to 7.5 km/s.
+    `radial.PARAMETERS` at them, SI, losses 1 / Q; `moho`: its radius, m; by default that of the first jump to 7.5
+    km/s. Regions follow from it, the depths of jumps and where it is fluid.
     """
     radius, values = np.asarray(radius, float), np.asarray(values, float)
     if len(radius) < 2:
@@ -70,9 +69,7 @@ def table(name, radius, values, regions=None, moho=None):
     slope = (values[:, thick + 1] - values[:, thick]) / (high - low)
     coefficients = np.stack([values[:, thick] - slope * low, slope * radius[-1]], axis=-1).swapaxes(0, 1)
     unnamed = RadialModel(name, np.append(low, high[-1]), coefficients, ("",) * len(thick))
-    return RadialModel(
-        name, unnamed.knots, coefficients, tuple(regions) if regions is not None else _regions(unnamed, moho)
-    )
+    return RadialModel(name, unnamed.knots, coefficients, _regions(unnamed, moho))
 
 
 def _check(name, radius, values):
@@ -98,13 +95,13 @@ def _regions(model, moho):
     fluid = model.speeds(middles)[1] == 0
     jumps = model.jumps()
     moho = _moho(model, jumps) if moho is None else moho
-    names, rest = [], list(zip(tops, fluid))[::-1]
-    core = False
-    for top, wet in rest:  # top down
+    names, core = [], False
+    for top, wet in zip(tops[::-1], fluid[::-1]):
         core = core or (wet and top <= moho)
-        names.append(
-            ("outer_core" if wet else "inner_core") if core else "ocean" if wet else _solid(model, jumps, moho, top)
-        )
+        if core:
+            names.append("outer_core" if wet else "inner_core")
+        else:
+            names.append("ocean" if wet else _solid(model, jumps, moho, top))
     return tuple(names[::-1])
 
 

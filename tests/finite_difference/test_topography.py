@@ -380,6 +380,14 @@ def test_relief_between_points_and_its_averages():
     coarse = ground.lowered(1.0)
     assert coarse.elevation.shape == (20, 20) and ground.lowered(0.1).elevation.shape == ground.elevation.shape
     assert np.allclose(coarse.elevation, 100 * coarse.latitude[:, None] + 10 * coarse.longitude)
+    longitude, latitude = np.arange(0.25, 360, 0.5), np.arange(-89.75, 90, 0.5)
+    whole = relief.from_array(elevations(longitude, latitude, np.ones((360, 720)))).lowered(3.5)  # 720 = 102 x 7 + 6
+    assert len(whole.longitude) == 102 and np.allclose(whole(np.arange(0, 360, 0.1), np.full(3600, 90.0)), 1.0)
+    refused(ValueError, "12 degrees are wider than half", ground.lowered, 12.0)
+    down = elevations(np.arange(5.0), np.arange(4.0)).assign_attrs(units="km", positive="down")
+    assert relief.from_array(down)(3.0, 2.0) == pytest.approx(-230e3)
+    for broken in (np.array([0, 1, 1, 2.0]), np.array([0, 1, np.nan, 3])):
+        refused(ValueError, "twice, or one that is not finite", relief.from_array, elevations(broken, np.arange(4.0)))
 
 
 def test_relief_from_files(tmp_path):

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.io.netcdf import factor
-from craton.model.interpolate import interpolated, weights
+from craton.io.netcdf import height_factor
+from craton.model.interpolate import interpolated, rises, weights
 
 AXES = {"latitude": ("lat", "latitude", "y"), "longitude": ("lon", "longitude", "x")}
 ROUNDING = 1e-9  # steps outside a grid that count as its edge
@@ -32,16 +32,29 @@ class Relief:
         """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow
         it.
 
-        `spacing` in degrees; nothing is done where the grid is as coarse.
+        `spacing` in degrees; nothing is done where the grid is as coarse. Raises ValueError: the grid is narrower than
+        two blocks.
         """
-        nx, ny = (max(1, int(spacing / np.diff(axis).mean() + 1e-6)) for axis in (self.longitude, self.latitude))
-        columns, rows = len(self.longitude) // nx * nx, len(self.latitude) // ny * ny
-        blocks = self.elevation[:rows, :columns].reshape(rows // ny, ny, columns // nx, nx).mean(axis=(1, 3))
-        return Relief(
-            self.longitude[:columns].reshape(-1, nx).mean(axis=1),
-            self.latitude[:rows].reshape(-1, ny).mean(axis=1),
-            blocks,
-        )
+        (longitude, columns), (latitude, rows) = (_blocks(axis, spacing) for axis in (self.longitude, self.latitude))
+        return Relief(longitude, latitude, _averaged(_averaged(self.elevation, rows).T, columns).T)
+
+
+def _blocks(axis, spacing):
+    """Return the middles of blocks about `spacing` degrees wide and where each begins, and the last ends, on an axis."""
+    count = len(axis) // max(1, int(spacing / np.diff(axis).mean() + 1e-6))
+    if count < 2:
+        width = f"{spacing:g} degrees are wider than half of the elevations, which reach over {np.ptp(axis):g} degrees"
+        raise ValueError(f"smoothing: {width}; average over less, or give a larger file")
+    edges = (
+        np.arange(count + 1) * len(axis) // count
+    )  # those left over are shared out: no gap where a grid meets itself
+    return _averaged(axis, edges), edges
+
+
+def _averaged(values, edges):
+    """Return means of values over blocks of their first axis."""
+    sizes = np.diff(edges).reshape(-1, *[1] * (values.ndim - 1))
+    return np.add.reduceat(values, edges[:-1], axis=0) / sizes
 
 
 def around_the_world(x, y, longitude, latitude):
@@ -89,7 +102,10 @@ def from_array(array, name="the elevations"):
         raise ValueError(
             f"{name}: {dims['longitude']} and {dims['latitude']} are not in degrees, or have fewer than two values"
         )
-    values = np.asarray(array.values, float) * factor(array, "length", name)
+    for axis, values in ((dims["longitude"], longitude), (dims["latitude"], latitude)):
+        if not rises(values):
+            raise ValueError(f"{name}: {axis} has a value twice, or one that is not finite")
+    values = np.asarray(array.values, float) * height_factor(array, name)
     if longitude[-1] - longitude[0] >= 360 - 1e-9:  # -180 and 180 are one
         longitude, values = longitude[:-1], values[:, :-1]
     return Relief(longitude, latitude, values)

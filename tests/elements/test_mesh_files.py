@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from craton.errors import ScenarioError
+from craton.io.contents import FileError, MeshParts
 from craton.io.vtu import write_mesh
 from craton.model.mesh import shape
 from craton.model.mesh.box import box_mesh
-from craton.model.mesh.files import read_mesh
+from craton.model.mesh.files import assembled, read_mesh
 from craton.model.mesh.hexmesh import HexMesh, named_by_place, problems, subdivided
 from craton.model.mesh.numbering import boundary_faces, face_corners, face_nodes, number
 
@@ -372,6 +373,16 @@ def test_files_that_are_no_mesh(tmp_path, monkeypatch):
     assert "it contains 1 tetrahedra" in refusal(tmp_path / "tets.vtu")
     library.write(tmp_path / "flat.vtu", library.Mesh(points, [("quad", [[0, 1, 2, 3]])]))
     assert "it contains no hexahedra" in refusal(tmp_path / "flat.vtu")
+
+
+def test_names_of_groups_and_nodes_that_look_like_numbers():
+    mesh = box_mesh((0, 0, 0), (4, 1, 1), 1)
+    names = np.array(["10", "²", "--1", "-2"], object)
+    parts = MeshParts(mesh.nodes, [in_order(mesh, VTK)], [names])
+    assert assembled(parts).region_names == ("-2", "10", "--1", "²")
+    parts.elements[0][2, 0] = -7
+    with pytest.raises(FileError, match="names node -7"):
+        assembled(parts)
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------------------------

@@ -46,10 +46,11 @@ def assign_owners(scenario, prepared, fluid, team):
     """Return the rank of each element, (ne,): that of its slice, or as rank 0 partitions the mesh."""
     if team.size == 1 or prepared.owner is not None:
         return np.zeros(prepared.mesh.size, np.int32) if team.size == 1 else prepared.owner
-    mesh = prepared.mesh
-    return team.every(lambda: partition(weigh_elements(scenario, mesh, fluid), team.size) if team.rank == 0 else None)[
-        0
-    ]
+
+    def owners():
+        return partition(weigh_elements(scenario, prepared.mesh, fluid), team.size) if team.rank == 0 else None
+
+    return team.every(owners)[0]
 
 
 def weigh_elements(scenario, mesh, fluid):
@@ -62,9 +63,8 @@ def partition(weights, ranks):
     """Partition a mesh by the method that its `ElementWeights` name; return the rank of each
     element, (ne,).
     """
-    w = weights
-    pairs = interface(w.corners, w.fluid)
-    return elements.partition(w.corners, w.centroids, ranks, w.method, w.cost, pairs=pairs)
+    pairs = interface(weights.corners, weights.fluid)
+    return elements.partition(weights.corners, weights.centroids, ranks, weights.method, weights.cost, pairs=pairs)
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,7 @@ def combine_statistics(subdomain, local):
     """
     mass = tuple(map(copy_lowest_rank_values, subdomain.shared.values(), local.mass))
     by_rank = subdomain.team.every(lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss))
-    speeds, smallest, losses, bulk = zip(*by_rank)
-    extremes = {
-        name: (min(limits[name][0] for limits in speeds), max(limits[name][1] for limits in speeds))
-        for name in speeds[0]
-    }
-    return replace(local, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
+    return replace(local, mass=mass, **mesh_statistics.combine_extremes(by_rank))
 
 
 def copy_lowest_rank_values(sharing, values):
@@ -209,9 +204,8 @@ def assign_positions(subdomain, located, in_preferred):
         return located
     score = np.where(in_preferred, 0, NOWHERE // 2) + numbers[np.maximum(located.element, -1)]
     score = np.where(located.element < 0, NOWHERE, score)
-    scores, distances, nearest = map(
-        np.stack, zip(*team.every(lambda: (score, located.distance, numbers[located.nearest])))
-    )
+    by_rank = team.every(lambda: (score, located.distance, numbers[located.nearest]))
+    scores, distances, nearest = map(np.stack, zip(*by_rank))
     has_rank, columns = scores.min(axis=0) < NOWHERE, np.arange(len(score))
     elsewhere = has_rank & (scores.argmin(axis=0) != team.rank)
     best = distances.argmin(axis=0), columns

@@ -278,7 +278,7 @@ def _lookup(ground, region, name):
     its ends.
     """
     low, high = region.bounds(name)
-    nodes = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
+    nodes = np.asarray(getattr(ground, name, ()), float)  # a profile has no y
     return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 

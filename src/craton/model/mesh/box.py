@@ -91,14 +91,10 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
 # --- what is asked --------------------------------------------------------------------------------
 
 
-def _refuse(key, message, remedy):
-    refuse(key, message, remedy)
-
-
 def _check(origin, size, element_size, refine):
     for name, values in (("domain.size", size), ("domain.element_size", element_size)):
         if not (np.isfinite(values).all() and (values > 0).all()):
-            _refuse(
+            refuse(
                 name,
                 f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0",
                 "Give lengths in metres.",
@@ -106,9 +102,9 @@ def _check(origin, size, element_size, refine):
     for i, (_, factor) in enumerate(refine):
         if factor not in bricks.BRICKS:
             text = f"it is {factor}; elements can be coarsened only by 2 or 3"
-            _refuse(f"domain.refine.{i}.factor", text, "Use 2 or 3, or several steps.")
+            refuse(f"domain.refine.{i}.factor", text, "Use 2 or 3, or several steps.")
     if not np.isfinite(origin).all():
-        _refuse("domain.origin", "the coordinates are not finite", "Give x, y, z in metres.")
+        refuse("domain.origin", "the coordinates are not finite", "Give x, y, z in metres.")
 
 
 def _counts(size, element_size, factors):
@@ -120,7 +116,7 @@ def _counts(size, element_size, factors):
         asked = max(1, ceil(size[axis] / element_size[axis] - ROUNDING))
         fitted = ceil(asked / unit) * unit
         if fitted > 2 * asked:
-            _refuse(
+            refuse(
                 "domain.refine",
                 f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
                 "Leave out refinements, make the domain longer, or element_size smaller.",
@@ -155,7 +151,7 @@ def _sampled(surfaces, origin, size, counts, element_size):
     for i, z in enumerate(values):
         if not np.isfinite(z).all():
             j, k = np.argwhere(~np.isfinite(z))[0]
-            _refuse(
+            refuse(
                 "model",
                 f"{_name(i, len(values))} has no elevation at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m, inside the domain",
                 "Give a surface that covers the domain.",
@@ -165,7 +161,7 @@ def _sampled(surfaces, origin, size, counts, element_size):
         if gap.min() <= THINNEST * element_size[2]:
             j, k = np.unravel_index(gap.argmin(), gap.shape)
             names = (f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m," for n, z in enumerate((above, below)))
-            _refuse(
+            refuse(
                 "model",
                 f"{' and '.join(names)} touch or cross at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m",
                 "Keep surfaces apart. An interface that pinches out or crops out cannot follow element faces everywhere: leave it "
@@ -198,7 +194,7 @@ def _layers(references, thickest, element_size, refine):
     unmet = [factor for axis, factor in pending if axis == 1]
     if unmet or waiting:
         text = f"{len(unmet) + len(waiting)} of {len(refine)} refinements do not fit above the bottom, at {references[-1]:g} m"
-        _refuse(
+        refuse(
             "domain.refine",
             text,
             "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain.",
@@ -285,7 +281,7 @@ def _unfolded(mesh):
     e = int(np.argmin(least))
     if least[e] <= 0:
         x, y, z = mesh.centroids()[e]
-        _refuse(
+        refuse(
             "domain.element_size",
             f"the surfaces are so steep that the element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
             "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter.",

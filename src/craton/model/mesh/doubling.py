@@ -119,9 +119,8 @@ class Stack:
         `window`: x0, x1, y0, y1; the whole by default.
         """
         limits = (0, self.count[0], 0, self.count[1]) if window is None else window
-        (x0, x), (y0, y) = (
-            (int(a) // w % 2, int(b - a) // w) for a, b, w in zip(limits[::2], limits[1::2], self.coarsest)
-        )
+        sides = zip(limits[::2], limits[1::2], self.coarsest)
+        (x0, x), (y0, y) = ((int(a) // w % 2, int(b - a) // w) for a, b, w in sides)
         least = [2 - n % 2 for n in (x, y)]
         counts = np.array(
             [[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)]
@@ -182,15 +181,15 @@ class Stack:
         The window is in elements of the top. Elements follow one another along xi fastest, then eta, those of one brick
         together.
 
-        `index`: layer; `window`: x0, x1, y0, y1; the whole by default.
+        `index`: layer; `window`: x0, x1, y0, y1.
         """
         layer = self.layers[index]
-        wide = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
+        rows = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
         base = self._bases[index]
         across, along = (layer.axis, 1 - layer.axis) if layer.axis is not None else (0, 1)
         # (count, nq, 4, 2) in the plane of `across` and the vertical
-        quads = _quads(layer, wide[across])
-        starts = layer.width[along] * wide[along]
+        quads = _quads(layer, rows[across])
+        starts = layer.width[along] * rows[along]
         # along, across, quadrilateral, end along, corner
         shape = (len(starts), *quads.shape[:2], 2, 4)
         out = np.empty((*shape, 3), np.int64)
@@ -227,12 +226,10 @@ class Stack:
     def around(self, window, columns):
         """Return a window with so many columns of the largest elements more on each side, as far as the stack reaches.
 
-        `window`: x0, x1, y0, y1; the whole by default; `columns`: columns of the largest elements.
+        `window`: x0, x1, y0, y1.
         """
-        wide = [
-            (low - columns * w, high + columns * w) for low, high, w in zip(window[::2], window[1::2], self.coarsest)
-        ]
-        return tuple(int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n)))
+        sides = zip(window[::2], window[1::2], self.coarsest, self.count)
+        return tuple(int(v) for a, b, w, n in sides for v in (max(a - columns * w, 0), min(b + columns * w, n)))
 
     def heights(self, k):
         """Vertical coordinates at places K: linear between levels."""

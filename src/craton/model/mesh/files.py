@@ -48,36 +48,28 @@ def assembled(parts):
     nodes, renumbered = _used(parts, elements)
     regions, region_names = _regions(names)
     corners = shape.lexicographic(renumbered[elements[:, :8]], "VTK")
-    own = shape.lexicographic(renumbered[elements], "VTK") if elements.shape[1] == 27 else corners
-    mesh = HexMesh(nodes, own, regions, region_names)
+    nodes_of = shape.lexicographic(renumbered[elements], "VTK") if elements.shape[1] == 27 else corners
+    mesh = HexMesh(nodes, nodes_of, regions, region_names)
     if elements.shape[1] == 20:
         mesh = completed(mesh, _serendipity(parts.points[elements]))
     return replace(mesh, faces=_face_sets(parts, renumbered, corners) or named_by_place(mesh))
 
 
 def _only_hexahedra(parts):
-    solid = {
-        kind: n for kind, n in parts.counts.items() if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")
-    }
+    shapes = {kind: kind.rstrip("0123456789") for kind in parts.counts}
+    solid = [kind for kind, name in shapes.items() if name in PLURAL or kind.startswith("VTK_")]
     if solid:
-        cells = ", ".join(
-            f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items()
-        )
-        raise FileError(
-            f"it contains {cells}; only hexahedra with 8, 20 or 27 nodes are supported",
-            "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).",
-        )
+        cells = (f"{parts.counts[kind]} {PLURAL.get(shapes[kind], f'cells of type {kind}')}" for kind in solid)
+        words = f"it contains {', '.join(cells)}; only hexahedra with 8, 20 or 27 nodes are supported"
+        raise FileError(words, "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).")
     if not parts.elements:
         cells = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells at all"
-        raise FileError(
-            f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group."
-        )
+        remedy = "Gmsh: mesh in 3-D, and put the volumes into a physical group."
+        raise FileError(f"it contains no hexahedra but {cells}", remedy)
     widths = {block.shape[1] for block in parts.elements}
     if len(widths) > 1:
-        raise FileError(
-            f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes",
-            "Write all elements with one order.",
-        )
+        words = f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes"
+        raise FileError(words, "Write all elements with one order.")
 
 
 def _used(parts, elements):
@@ -85,11 +77,10 @@ def _used(parts, elements):
     unused ones remain, to be told.
     """
     hexahedra, lower = (np.zeros(len(parts.points), bool) for _ in range(2))
-    if elements.min() < 0 or elements.max() >= len(parts.points):
-        raise FileError(
-            f"an element names node {elements.max()} (from 0), but there are {len(parts.points)} nodes",
-            "Write it again.",
-        )
+    unknown = elements[(elements < 0) | (elements >= len(parts.points))]
+    if len(unknown):
+        words = f"an element names node {unknown[0]} (from 0), but there are {len(parts.points)} nodes"
+        raise FileError(words, "Write it again.")
     hexahedra[elements.ravel()] = True
     for cells in parts.others:
         lower[cells] = True
@@ -110,7 +101,7 @@ def _regions(names):
 
 def _natural(name):
     """Sort numbers by value, before words."""
-    return (0, int(name), "") if name.lstrip("-").isdigit() else (1, 0, name)
+    return (0, int(name), "") if name.removeprefix("-").isdecimal() else (1, 0, name)
 
 
 def _serendipity(places):

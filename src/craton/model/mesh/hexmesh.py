@@ -23,7 +23,7 @@ class HexMesh:
     elements : (ne, 8 or 27) int32 array
         Node numbers, lexicographic: node (c * p + b) * p + a is the a-th along xi, b-th along eta,
         c-th along zeta, p = 2 or 3. Axes xi, eta, zeta are right-handed. (Not the order of VTK or
-        Gmsh: `mesh_files` permutes.)
+        Gmsh: `craton.model.mesh.files` permutes.)
     regions : (ne,) int32 array, optional
         Index into `region_names`; zeros where not given; -1 for an element without a tag.
     region_names : tuple of str
@@ -142,9 +142,8 @@ def subdivided(mesh, degree):
     """
     numbers = numbering.number(mesh.elements, degree)
     nodes = np.empty((numbers.count, 3))
-    nodes[numbers.points.reshape(-1)] = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(
-        -1, 3
-    )
+    places = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree))
+    nodes[numbers.points.reshape(-1)] = places.reshape(-1, 3)
     n, points = degree, numbers.points
     corners = [points[:, c : c + n, b : b + n, a : a + n].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)]
     return HexMesh(nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names)
@@ -162,9 +161,8 @@ def named_by_place(mesh):
     corners = mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]]
     low, high = mesh.bounds()
     tolerance = 1e-6 * (high - low).max()
-    up = np.cross(corners[:, 3] - corners[:, 0], corners[:, 2] - corners[:, 1])[:, 2] * np.where(
-        np.isin(rows[:, 1], (1, 2, 5)), 1, -1
-    )
+    outwards = np.where(np.isin(rows[:, 1], (1, 2, 5)), 1, -1)
+    up = outwards * np.cross(corners[:, 3] - corners[:, 0], corners[:, 2] - corners[:, 1])[:, 2]
     rest, sets = np.ones(len(rows), bool), {}
     for name, axis, limit in (("west", 0, low), ("east", 0, high), ("south", 1, low), ("north", 1, high)):
         sets[name] = rest & (np.abs(corners[:, :, axis] - limit[axis]).max(axis=1) <= tolerance)

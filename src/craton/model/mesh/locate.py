@@ -199,16 +199,13 @@ class Cells:
         if len(at) <= FEW:
             low, high = self.boxes
             lists = [np.flatnonzero(((position >= low) & (position <= high)).all(axis=1)) for position in at]
-            return np.repeat(np.arange(len(at)), [len(held) for held in lists]), np.concatenate(
-                [np.empty(0, int), *lists]
-            )
+            which = np.repeat(np.arange(len(at)), [len(cells) for cells in lists])
+            return which, np.concatenate([np.empty(0, int), *lists])
         pairs = []
         for radius, numbers, tree in self.sizes:
             lists = tree.query_ball_point(at, radius * (1 + 1e-9))
             which = np.repeat(np.arange(len(at)), [len(close) for close in lists])
-            cells = (
-                numbers[np.concatenate([np.asarray(close, int) for close in lists])] if len(which) else np.empty(0, int)
-            )
+            cells = numbers[np.concatenate([np.empty(0, int), *(np.asarray(close, int) for close in lists)])]
             held = self.hold(cells, at[which])
             pairs.append((which[held], cells[held]))
         which, cells = (np.concatenate(part) for part in zip(*pairs))
@@ -361,12 +358,8 @@ def problems(located, xyz, keys, names=None):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*xyz[n])
         name = f'"{names[n]}": ' if names and names[n] else ""
         message = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
-        problems_by_key.setdefault(
-            keys[n],
-            Problem(
-                keys[n], message, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }"
-            ),
-        )
+        remedy = "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }"
+        problems_by_key.setdefault(keys[n], Problem(keys[n], message, remedy))
     return list(problems_by_key.values())
 
 
@@ -385,8 +378,7 @@ class MeshTop:
         """The faces seen from above."""
         from craton.model.mesh.numbering import face_nodes
 
-        degree = {8: 1, 27: 2}[self.mesh.elements.shape[1]]
-        nodes = self.mesh.elements[self.faces[:, :1], face_nodes(degree)[self.faces[:, 1]]]
+        nodes = self.mesh.elements[self.faces[:, :1], face_nodes(self.mesh.order)[self.faces[:, 1]]]
         return Cells(self.mesh.nodes, nodes), Cells(self.mesh.nodes[:, :2], nodes)
 
     def surface(self, x, y):

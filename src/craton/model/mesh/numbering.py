@@ -52,7 +52,7 @@ def face_corners(elements):
 
 
 def number(elements, degree):
-    """Return number the GLL points of a mesh.
+    """Return the `Numbering` of the GLL points of a mesh.
 
     `elements` (ne, 8 or 27): node numbers in lexicographic order; only the corners matter; `degree`: polynomial degree:
     degree + 1 points an axis. Raises ResourceError: more points than an int32 can number.

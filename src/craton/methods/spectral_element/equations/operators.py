@@ -15,7 +15,7 @@ force     ((N + 1) * 3,) reals, component fastest; so are displacement, velocity
 memory    (ne, n^3, `Kind.stored`) reals: attenuation's variables, kind "wavefield"; "" without
 points    (ne, n^3) int32: global points
 geometry  "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "corners": (ne, 3, 8),
-          of elements with straight edges, mesh_terms.corners; "box": (ne, 3), mesh_terms.boxes
+          of elements with straight edges, mesh_terms.corners; "box": (ne, 3), `MeshStatistics.edges`
 moduli    isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy;
           fluid (ne, 1, n^3): 1 / rho. Without `per_node` (ne, rows)
 loss      (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation

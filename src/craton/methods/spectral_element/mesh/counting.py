@@ -21,11 +21,10 @@ from craton.methods.spectral_element.mesh import families
 from craton.methods.waves.exchange import SingleRank
 from craton.methods.waves.problem import step_problems, time_step_for
 from craton.model.globe import earth_chunk
-from craton.model.mesh.doubling import BRICKS
 from craton.model.mesh.hexmesh import Prepared
 from craton.survey import geography
 from craton.survey import problems as survey_problems
-from craton.text import duration
+from craton.text import duration, text_sections
 
 # elements a second, degree 4, float32, 27 nodes an element (sem_h200.json)
 ISOTROPIC, ANISOTROPIC, RELAXING = 247e6, 173e6, 102e6
@@ -84,51 +83,35 @@ class Counted:
     warnings: tuple = ()
 
     def __str__(self):
-        sections = {self.title or "Elastic waves": self.rows, "Counted": self._counts(), "Estimate": self._times()}
-        width = max(len(name) for rows in sections.values() for name, _ in rows) + 2
-        return "\n".join(
-            line
-            for title, rows in sections.items()
-            for line in (title, *(f"  {name:{width}s}{text}" for name, text in rows))
-        )
+        counted = {"Counted": self._counts(), "Estimate": self._times()}
+        return text_sections({self.title or "Elastic waves": self.rows} | counted)
 
     def _counts(self):
         whole = f"{self.chunk.size:,} elements, {self.total:,} points ({self.total / 1e9:.3g} billion)"
         rows = [("in all", whole + ", counted without building the mesh")]
         if self.ranks > 1:
             spread = self.elements * self.ranks / self.chunk.size - 1
-            slices = (
-                f"{self.grid[0]} x {self.grid[1]} slices" if self.grid else "equal parts, about square,"
-            ) + " from top to bottom"
+            slices = f"{self.grid[0]} x {self.grid[1]} slices" if self.grid else "equal parts, about square,"
+            sent = f"{self.shared:,} points with its neighbours, {12 * self.shared / 1e6:.3g} MB sent in a step"
+            first = f"{self.outer:,} outer elements are computed first ({self.outer / self.elements:.0%})"
             rows += [
-                ("ranks", f"{self.ranks:,} in {slices}, the largest {spread:.1%} above the mean"),
+                ("ranks", f"{self.ranks:,} in {slices} from top to bottom, the largest {spread:.1%} above the mean"),
                 ("a rank", f"{self.elements:,} elements, {self.points:,} points"),
-                (
-                    "shared",
-                    f"{self.shared:,} points with its neighbours, {12 * self.shared / 1e6:.3g} MB sent in a step; "
-                    f"{self.outer:,} outer elements are computed first ({self.outer / self.elements:.0%})",
-                ),
+                ("shared", f"{sent}; {first}"),
             ]
-        return [
-            *rows,
-            (
-                "memory",
-                f"{self.nbytes / 2**30:.3g} GiB a rank, {self.nbytes * self.ranks / 2**40:.3g} TiB in all, "
-                f"{self.nbytes / self.elements:,.0f} bytes per element",
-            ),
-        ]
+        memory = f"{self.nbytes / 2**30:.3g} GiB a rank, {self.nbytes * self.ranks / 2**40:.3g} TiB in all"
+        return [*rows, ("memory", f"{memory}, {self.nbytes / self.elements:,.0f} bytes per element")]
 
     def _times(self):
         full, without_exchange = self.seconds
         per = self.chunk.size / full
-        links_ = f"; {OF_ELEMENTS.bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
-        rows = [
-            ("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
-            ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else "")),
-        ]
-        waits = f", {full / without_exchange - 1:.1%} more than without exchange" if self.ranks > 1 else ""
+        speeds, waits = f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each", ""
+        if self.ranks > 1:
+            speeds += f"; {OF_ELEMENTS.bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
+            waits = f", {full / without_exchange - 1:.1%} more than without exchange"
         return [
-            *rows,
+            ("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
+            ("GPUs", speeds),
             ("a step", f"{1e3 * full:.3g} ms{waits}: {per / 1e6:,.0f} M elements/s in all"),
             ("run", f"about {duration(full * self.steps)}"),
         ]
@@ -150,9 +133,8 @@ def count(scenario, machine, ranks=1):
     step = scenario.time.step or time_step_for(limit)
     refuse_all(step_problems(scenario, limit, "mesh"))
     degree = scenario.run.degree
-    largest_slice, points, shared, outer, grid = (count_sphere if chunk.all_chunks > 1 else count_chunk)(
-        chunk, ranks, degree
-    )
+    counted = count_sphere if chunk.all_chunks > 1 else count_chunk
+    largest_slice, points, shared, outer, grid = counted(chunk, ranks, degree)
     real = np.dtype(scenario.run.precision).itemsize
     nbytes = per_element * largest_slice + 10 * real * points + 6 * real * shared
     relaxing, anisotropic = scenario.model.attenuation is not None, chunk.model.anisotropic
@@ -190,7 +172,7 @@ def count_chunk(chunk, ranks, degree):
     grid = earth_chunk.arrangement(chunk.stack, ranks)
     window = largest(chunk.stack, grid)
     points = chunk.stack.points(degree, window)
-    shared, outer = (shared_points(chunk.stack, window, grid, degree), outer_elements(chunk.stack, window, grid))
+    shared, outer = shared_points(chunk.stack, window, grid, degree), outer_elements(chunk.stack, window, grid)
     return elements(chunk.stack, window), points, shared, outer, grid
 
 
@@ -205,29 +187,18 @@ def count_sphere(sphere, ranks, degree):
         earth_chunk.refuse_ranks(ranks, stack)
     # elements of the top along all sides of a part
     sides = 4 * stack.edge * math.sqrt(sphere.all_chunks / ranks)
-    shared = (
-        sides
-        * np.mean([layer_stack.points(degree, (0, stack.edge, 0, 0)) for layer_stack in stack.stacks])
-        / stack.edge
-    )
-    outer = sides * sum(
-        1 / layer.width[0] * (1 if layer.axis is None else len(BRICKS[layer.factor]) * 2 / 3) for layer in stack.layers
-    )
-    return (
-        math.ceil(sphere.size / ranks),
-        math.ceil(total / ranks + shared / 2),
-        math.ceil(shared),
-        math.ceil(outer),
-        None,
-    )
+    points = [layer_stack.points(degree, (0, stack.edge, 0, 0)) for layer_stack in stack.stacks]
+    shared = sides * np.mean(points) / stack.edge
+    pieces = [1 if layer.axis is None else layer.pieces * 2 / 3 for layer in stack.layers]
+    outer = sides * sum(1 / layer.width[0] * count for layer, count in zip(stack.layers, pieces))
+    counts = sphere.size / ranks, total / ranks + shared / 2, shared, outer
+    return (*map(math.ceil, counts), None)
 
 
 def links(rate, ranks):
     """Return the `Speeds` of a number of GPUs, in elements."""
-    within_host = replace(OF_ELEMENTS, rate=rate)
-    return (
-        within_host if ranks <= HOST else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
-    )
+    beyond = {} if ranks <= HOST else {"bandwidth": NETWORK, "latency": OF_ELEMENTS.latency + FARTHER}
+    return replace(OF_ELEMENTS, rate=rate, **beyond)
 
 
 # --- slices ---------------------------------------------------------------------------------------
@@ -236,21 +207,16 @@ def links(rate, ranks):
 def largest(stack, grid):
     """Return the window of the largest slice with most neighbours."""
     windows = stack.slices(*grid)
-    middle = (windows[:, :2].mean(axis=1) - stack.count[0] / 2) ** 2 + (
-        windows[:, 2:].mean(axis=1) - stack.count[1] / 2
-    ) ** 2
-    area = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
+    x, y = windows[:, :2], windows[:, 2:]
+    middle = (x.mean(axis=1) - stack.count[0] / 2) ** 2 + (y.mean(axis=1) - stack.count[1] / 2) ** 2
+    area = np.diff(x)[:, 0] * np.diff(y)[:, 0]
     return tuple(map(int, windows[np.lexsort((middle, -area))[0]]))
 
 
 def layer_counts(layer, window):
     """Return columns of a layer in a window along xi and eta, and elements in each."""
     x0, x1, y0, y1 = window
-    return (
-        (x1 - x0) // layer.width[0],
-        (y1 - y0) // layer.width[1],
-        1 if layer.axis is None else len(BRICKS[layer.factor]),
-    )
+    return (x1 - x0) // layer.width[0], (y1 - y0) // layer.width[1], layer.pieces
 
 
 def elements(stack, window):

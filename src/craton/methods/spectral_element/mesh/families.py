@@ -58,10 +58,9 @@ def families(medium, layers=None):
     -------
     list of Family
     """
-    all_families, layer_kind = (
-        [],
-        np.zeros(medium.mesh.size, int) if layers is None else 2 * layers.axes + layers.general,
-    )
+    all_families, layer_kind = [], np.zeros(medium.mesh.size, int)
+    if layers is not None:
+        layer_kind = 2 * layers.axes + layers.general
     for fluid in (False, True):
         for kind in np.unique(layer_kind[medium.fluid == fluid]):
             elements = np.flatnonzero((medium.fluid == fluid) & (layer_kind == kind))
@@ -122,9 +121,7 @@ def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=F
     )
     layer = "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
     layer += "_across" if across else ""
-    name = (
-        f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
-    )
+    name = f"{'fluid' if fluid else 'solid'}{layer}_{geometry}" + "_varying" * per_node + "_outer" * outer
     return Family(name, kind, elements, fluid, outer)
 
 
@@ -319,7 +316,7 @@ def layer_arrays(d, family, order):
     """
     places, nodes, directions = len(order), d.element.size, family.kind.directions
     rows = (8 if family.kind.general else 2) * directions
-    rates, elements = (np.empty((places, rows, nodes), d.precision), order.arrange(np.arange(d.mesh.size)))
+    rates, elements = np.empty((places, rows, nodes), d.precision), order.arrange(np.arange(d.mesh.size))
     for part in mesh_terms.batches(places):
         rates[part] = absorbing_layer.rates(d, elements[part], family.kind.axes, family.kind.general)
     fields = 1 if family.fluid else 3

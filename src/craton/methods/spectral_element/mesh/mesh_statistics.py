@@ -158,18 +158,21 @@ def scan_elements(geometry, sampler, moduli=None):
                 if in_medium.any():
                     add_at(total, geometry.points[elements[in_medium]], node_masses[in_medium])
             extremes.append(batch_extremes)
-    speeds, smallest, losses, bulk_losses = zip(*extremes)
     return MeshStatistics(
         **{name: columns.pop(name) for name in TABLES},
         quality=Quality(**{name: columns.pop(name) for name in QUALITY}, degree=geometry.element.degree),
         constant=columns,
         mass=mass,
-        speeds={name: (min(s[name][0] for s in speeds), max(s[name][1] for s in speeds)) for name in speeds[0]},
-        smallest=min(smallest),
-        loss=max(losses),
-        bulk_loss=any(bulk_losses),
         moduli=moduli,
+        **combine_extremes(extremes),
     )
+
+
+def combine_extremes(parts):
+    """Return the extremes of a `MeshStatistics` by name from those of parts of it: (speeds, smallest, loss, bulk_loss) each."""
+    speeds, smallest, losses, bulk_losses = zip(*parts)
+    limits = {name: (min(s[name][0] for s in speeds), max(s[name][1] for s in speeds)) for name in speeds[0]}
+    return {"speeds": limits, "smallest": min(smallest), "loss": max(losses), "bulk_loss": any(bulk_losses)}
 
 
 def add_at(total, points, values):
@@ -323,35 +326,25 @@ def quality_report(quality, mesh, f95=None, stable=None):
         points = quality.points(f95)
         worst = int(np.argmin(points))
         judged = "ok" if points[worst] >= FEWEST[quality.degree] else "TOO FEW"
-        rows.append(
-            (
-                "points per wavelength",
-                f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {describe(mesh, worst)}: edge "
-                f"{quality.longest[worst]:,.4g} m, {quality.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}",
-            )
-        )
+        words = f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {describe(mesh, worst)}: edge "
+        words += f"{quality.longest[worst]:,.4g} m, {quality.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"
+        rows.append(("points per wavelength", words))
     rows += [
         _worst(mesh, "aspect ratio", quality.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
         _worst(mesh, "skewness", quality.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
         _worst(mesh, "scaled Jacobian", quality.jacobian, np.argmin, "{:.2f}", " (1: a box)"),
     ]
     if stable is not None:
-        rows.append(
-            (
-                "time step",
-                f"limited by {describe(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m; "
-                f"Courant number {stable.courant:.2f} there at the limit",
-            )
-        )
+        words = f"limited by {describe(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m"
+        rows.append(("time step", f"{words}; Courant number {stable.courant:.2f} there at the limit"))
     return rows
 
 
 def _worst(mesh, label, values, which, form, meaning):
     worst = int(which(values))
-    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[worst])), 1.0)
-    return label, form.format(values[worst]) + meaning + (
-        ", everywhere" if everywhere else f" at worst, in {describe(mesh, worst)}"
-    )
+    is_everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[worst])), 1.0)
+    where = ", everywhere" if is_everywhere else f" at worst, in {describe(mesh, worst)}"
+    return label, form.format(values[worst]) + meaning + where
 
 
 def describe(mesh, element):

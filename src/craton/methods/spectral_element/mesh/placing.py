@@ -13,6 +13,7 @@ from craton.model.ground import terrain
 from craton.model.mesh import locate
 from craton.model.mesh.hexmesh import named_by_place
 from craton.survey import geography, places, receivers, sources
+from craton.text import first_of
 
 ON_FACE = 1e-6  # of the reference coordinates
 MANY = 1000  # positions that are remembered with their places in the mesh
@@ -61,6 +62,11 @@ class Places:
         return locate.Locator(self.mesh)
 
     @cached_property
+    def has_both_media(self):
+        """True where the mesh has fluid and solid."""
+        return bool(self.fluid.any() and not self.fluid.all())
+
+    @cached_property
     def last(self):
         """The last `MANY` or more positions that were located, by `prefer_fluid` and `nearest`:
         (positions, Located).
@@ -78,11 +84,9 @@ class Places:
         snapshots.
         """
         located = locator.find(xyz, nearest)
-        return (
-            locator.lowest(located, xyz, np.arange(self.mesh.size) if self.order is None else self.order)
-            if nearest
-            else located
-        )
+        if not nearest:
+            return located
+        return locator.lowest(located, xyz, np.arange(self.mesh.size) if self.order is None else self.order)
 
     def locate(self, xyz, prefer_fluid=False, nearest=True):
         """Locate positions (n, 3), m; a position between a solid and a fluid is in the fluid if
@@ -92,7 +96,7 @@ class Places:
         assigned a nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        of_medium = prefer_fluid and self.fluid.any() and not self.fluid.all()
+        of_medium = prefer_fluid and self.has_both_media
         positions, located = self.last.get((of_medium, nearest), (None, None))
         if positions is None or not np.array_equal(positions, xyz):
             located = self._located(xyz, prefer_fluid, nearest)
@@ -104,11 +108,7 @@ class Places:
         """Locate positions as `locate`."""
         located = self.find_elements(self.every, xyz, nearest)
         located = self._project_to_top(xyz, located) if nearest else located
-        return (
-            self._move_to_medium(xyz, located, prefer_fluid, nearest)
-            if self.fluid.any() and not self.fluid.all()
-            else located
-        )
+        return self._move_to_medium(xyz, located, prefer_fluid, nearest) if self.has_both_media else located
 
     def _project_to_top(self, xyz, located):
         """Project positions slightly above the mesh's top onto it."""
@@ -124,11 +124,11 @@ class Places:
         if self.ground is not None:
             ground = self.ground.top(x, y)
             highest = np.fmax(highest, ground + 1e-6 * (1 + np.abs(ground)))
-        just_above = outside[(z > top) & (z <= highest)]
+        is_above = (z > top) & (z <= highest)
+        just_above = outside[is_above]
         if not len(just_above):
             return located
-        projected = xyz[just_above].copy()
-        projected[:, 2] = self.top.surface(projected[:, 0], projected[:, 1])
+        projected = np.column_stack([xyz[just_above, :2], top[is_above]])
         relocated = self.find_elements(self.every, projected, True)
         return located.replaced(just_above, relocated)
 
@@ -150,9 +150,8 @@ class Places:
         doubtful_rows = np.flatnonzero((located.element >= 0) & (self.fluid[located.element] != prefer_fluid) & on_face)
         if not len(doubtful_rows):
             return located
-        relocated = self.find_elements(
-            locate.Locator(self.mesh, self.fluid == prefer_fluid), xyz[doubtful_rows], nearest
-        )
+        preferred = locate.Locator(self.mesh, self.fluid == prefer_fluid)
+        relocated = self.find_elements(preferred, xyz[doubtful_rows], nearest)
         hit = relocated.element >= 0
         return located.replaced(doubtful_rows[hit], relocated.some(hit))
 
@@ -175,10 +174,8 @@ def mesh_top(mesh):
     """Return the `MeshTop` of a mesh: its face set top, else all boundary faces that look up and
     are not on its sides.
     """
-    faces = mesh.faces.get("top")
-    return locate.MeshTop(
-        mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces
-    )
+    faces = mesh.faces.get("top", ())
+    return locate.MeshTop(mesh, faces if len(faces) else named_by_place(mesh).get("top", np.empty((0, 2), int)))
 
 
 def place_on_earth(scenario, team):
@@ -260,7 +257,7 @@ def warn_near_sources(sources, receivers, quantities, edge):
     close = np.flatnonzero(distance / edge < reach)
     if not len(close):
         return []
-    names = ", ".join(receivers.names[n] for n in close[:4]) + (f" and {len(close) - 4} more" if len(close) > 4 else "")
+    names = first_of([receivers.names[n] for n in close], 4)
     return [
         f"receivers within {reach} elements of a point source: {names}; the wavefield is not resolved there, strain, rotation and "
         "pressure least of all: use smaller elements there"
@@ -295,11 +292,11 @@ def problems(scenario, places):
             keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(positions_of_entry)
             names += [""] * len(positions_of_entry)
     of_sources = len(positions)
-    for i, found in receivers.collect(scenario)[0]:
-        these, xyz = found.names, found.xyz
-        positions += list(xyz)
-        keys += [f"receivers.{i}.{scenario.receivers[i].where}"] * len(xyz)
-        names += [*these] * (1 if len(these) == len(xyz) else len(xyz))
+    for i, group in receivers.collect(scenario)[0]:
+        count = len(group.xyz)
+        positions += list(group.xyz)
+        keys += [f"receivers.{i}.{scenario.receivers[i].where}"] * count
+        names += [*group.names] * (1 if len(group.names) == count else count)
     if not positions:
         return []
     xyz = np.array(positions, float)

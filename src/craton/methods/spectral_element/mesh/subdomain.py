@@ -218,7 +218,7 @@ def number_owned_first(ids, order, counts, fluid, size):
 
 
 def number_by_medium(points, count, fluid):
-    """Return number points separately in the two media.
+    """Return numbers of points, counted separately in the two media.
 
     A point on both sides of an interface between fluid and solid is in both.
 

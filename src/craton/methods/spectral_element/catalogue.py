@@ -65,12 +65,11 @@ def operators(degree, precision="float32"):
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     all_operators += [sem.to_fluid(layered=True), sem.to_solid(layered=True)]
-    all_operators += [make(fields) for make in (exchange.pack_shared, exchange.add_shared) for fields in (3, 1)]
+    exchanged = [make(fields) for make in (exchange.pack_shared, exchange.add_shared) for fields in (3, 1)]
+    all_operators += exchanged
     remembering = [lossy_layers[0], {"relaxation": lossy, "full": True, "bulk": True}]
     all_operators += pair_operators.catalogue(kind, precision, remembering, [*remembering, layers[-1]])
     in_fixed_point = [op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
     all_operators += [op.exact(state.units_of(op)) for op in in_fixed_point]
-    all_operators += [
-        make(fields).exact(()) for make in (exchange.pack_shared, exchange.add_shared) for fields in (3, 1)
-    ]
+    all_operators += [op.exact(()) for op in exchanged]
     return {op.name: op for op in all_operators}

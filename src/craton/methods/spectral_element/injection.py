@@ -261,10 +261,8 @@ def layer_without(d, stack, layer):
     z = d.coordinates(layer.elements)[:, 2]
     numbers = stack.layer(z + 1e-6 * (d.centres[layer.elements][:, 2:] - z))
     speeds = {"vp": stack.vp, "vs": stack.vs, "rho": stack.rho}
-    return {
-        name: np.repeat(column, 3)
-        for name, column in means(d, layer, {name: values[numbers] for name, values in speeds.items()}).items()
-    }
+    columns = means(d, layer, {name: values[numbers] for name, values in speeds.items()})
+    return {name: np.repeat(column, 3) for name, column in columns.items()}
 
 
 def entries(state, fields):
@@ -275,6 +273,11 @@ def entries(state, fields):
         start, _, count = state.fields.get(name, (0, 0, {**SOLID, **FLUID}[name]))
         columns.append(start + count * points[:, None].astype(np.int64) + np.arange(count))
     return np.concatenate(columns, axis=1)
+
+
+def entries_in_turn(state, parts):
+    """Return the places of the fields of some parts, one part after another: (n,)."""
+    return np.concatenate([entries(state, fields) for fields in parts], axis=None)
 
 
 def pair_positions(d, pairs):
@@ -330,17 +333,14 @@ def forces(d, around, moved, machine):
         within["forces" if name.endswith(FORCE) else "state"][start : start + len(flags)] = flags
     parts = [{FIELDS[medium][0]: layer.points} for medium, layer in around.layers.items()]
     parts.append({"displacement": around.pairs.solid, "pressure": around.pairs.fluid})
-    source = np.concatenate([entries(state, around.renumbered(fields)) for fields in parts], axis=None)
-    acting = {force: points[medium] for medium, force in FORCES.items()}
-    target = np.concatenate(
-        [entries(state, around.renumbered({one: numbers})) for one, numbers in acting.items()], axis=None
-    )
+    acting = [{force: points[medium]} for medium, force in FORCES.items()]
+    source, target = (entries_in_turn(state, map(around.renumbered, some)) for some in (parts, acting))
     series, field = np.zeros((d.steps, len(target))), np.zeros(len(within["state"]))
     for total, values in zip(series, np.asarray(moved)):
         field[source] = values
         entering, leaving = added(into, field * (1 - within["state"])), added(out_of, field * within["state"])
         total[:] = np.where(within["forces"], entering, -leaving)[target]
-    return np.concatenate([entries(d.state, {one: numbers}) for one, numbers in acting.items()], axis=None), series
+    return entries_in_turn(d.state, acting), series
 
 
 def plan_around(d, around, state):
@@ -453,10 +453,8 @@ class ElementBoxes:
     def positions_beside(self, around, xyz):
         """Return which positions (n, 3), m, are in a box or in the elements around it, and which in the box."""
         located = self.d.locate(np.asarray(xyz, float).reshape(-1, 3), False).element
-        both = self.team.every(
-            lambda: [np.isin(located, around.elements), np.isin(located, around.inside) & (located >= 0)]
-        )
-        beside, inside = np.any(both, axis=0)
+        parts = around.elements, around.inside
+        beside, inside = np.any(self.team.every(lambda: [np.isin(located, part) for part in parts]), axis=0)
         return beside | inside, inside
 
     def peak(self, places, series):

@@ -53,34 +53,25 @@ def describe_chunk(scenario, chunk, over):
     period.
     """
     options, model = scenario.domain.chunk, chunk.model
-    single, count, inner = (chunk.all_chunks == 1, chunk.stack.count, getattr(chunk.stack, "inner", 0))
+    single, count, inner = chunk.all_chunks == 1, chunk.stack.count, chunk.stack.inner
     width = f"{options.width[0]:g} x {options.width[1]:g} degrees" if single else "90 x 90 degrees each"
     about = f"{'' if single else 'the first '}about {options.centre[0]:g} E, {options.centre[1]:g} N"
-    deep = (
-        f"{(model.radius - chunk.radii[0]) / 1e3:,.4g} km deep"
-        if not inner
-        else f"down to {inner} x {inner} x {inner} about the centre"
-    )
+    deep = f"{(model.radius - chunk.radii[0]) / 1e3:,.4g} km deep"
+    if inner:
+        deep = f"down to {inner} x {inner} x {inner} about the centre"
     shortest = earth_chunk.shortest_period(chunk, scenario.run.degree, options.points_per_wavelength)
     figure = "flattened (WGS84)" if chunk.figure is not None else "a sphere"
     ground = "" if chunk.topography is None else ", with topography"
+    noun = "chunk" if single else f"{chunk.all_chunks} chunks"
+    on_each = f"{count[0]} x {count[1]} elements{'' if single else ' on each chunk'}"
+    points = f"{options.points_per_wavelength:g} GLL points per wavelength at their average distance"
     return [
-        (
-            "chunk" if single else f"{chunk.all_chunks} chunks",
-            f"{about}, {width}, azimuth {options.azimuth:g}, {deep}; {figure}{ground}",
-        ),
+        (noun, f"{about}, {width}, azimuth {options.azimuth:g}, {deep}; {figure}{ground}"),
         ("model", f"{model.name}; faces of elements on {len(chunk.radii) - 2} discontinuities or depths"),
         *laid_over(scenario, chunk, over),
-        (
-            "surface",
-            f"{count[0]} x {count[1]} elements{'' if single else ' on each chunk'}, {chunk.size:,} in all, "
-            f"{chunk.stack.coarsest[0]} times wider at the bottom",
-        ),
+        ("surface", f"{on_each}, {chunk.size:,} in all, {chunk.stack.coarsest[0]} times wider at the bottom"),
         ("layers", "; ".join(earth_chunk.layers_in_words(chunk))),
-        (
-            "shortest period",
-            f"{shortest:.4g} s with {options.points_per_wavelength:g} GLL points per wavelength at their average distance",
-        ),
+        ("shortest period", f"{shortest:.4g} s with {points}"),
     ]
 
 
@@ -104,11 +95,8 @@ def sources_on_earth(globe, all_sources):
             continue
         longitude, latitude, depth = (float(v[0]) for v in globe.chunk.whereabouts(s.points))
         axes = globe.axes(s.points)[0]
-        moment, force = (
-            None if s.moment is None else axes.T @ s.moment @ axes,
-            None if s.force is None else axes.T @ s.force,
-        )
-        turned = replace(s, moment=moment, force=force)
+        moment = None if s.moment is None else axes.T @ s.moment @ axes
+        turned = replace(s, moment=moment, force=None if s.force is None else axes.T @ s.force)
         where = f"at longitude {longitude:.6g}, latitude {latitude:.6g}, depth {depth / 1e3:.6g} km"
         rows.append((s.name, f"{where}: {turned.describe()}; {s.wavelet.describe()}"))
     return rows
@@ -124,12 +112,9 @@ def algorithm(d, plan, reflection):
     law = "21 constants" if d.anisotropic else "isotropic"
     how = "atomic additions on a GPU, coloured chunks on a CPU"
     if d.deterministic:
-        how = "deterministic, by coloured elements: equal bits in every run" + (
-            " and for any partition" if d.exact else ""
-        )
-    families = ", ".join(
-        sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel})
-    )
+        how = "deterministic, by coloured elements: equal bits in every run" + " and for any partition" * d.exact
+    kernels = {op.name for op in plan.operators.values() if op.kernel}
+    families = ", ".join(sorted(name for name in kernels if name.startswith(("solid_", "fluid_"))))
     return [
         ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
         ("faces", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())),

@@ -330,7 +330,7 @@ class SpectralScenario(WaveScenario):
         if self.face("top") != self.boundaries.face("top"):
             warnings.append(
                 "boundaries.top: the topography is the top of the mesh and is traction-free; "
-                f'"{self.boundaries.top}" is ignored'
+                f'"{self.boundaries.face("top")}" is ignored'
             )
         boxed = self.domain.boxed
         return [*warnings, *sizes(self.domain), *positions(self)] if boxed else warnings

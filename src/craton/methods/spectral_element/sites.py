@@ -229,17 +229,21 @@ def stress_rows(d, positions, component):
 
 def hooke(positions, material):
     """Return Hooke's law at sites, (n, 6, 6), Pa."""
-    law = np.zeros((len(positions), 6, 6))
     if "stiffness" in material:
-        upper = np.triu_indices(6)
-        constants = at_sites(positions, material["stiffness"])
-        law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = constants
-        return law
+        return full_law(at_sites(positions, material["stiffness"]))
+    law = np.zeros((len(positions), 6, 6))
     mu = at_sites(positions, material["rho"] * material["vs"] ** 2)
     lam = at_sites(positions, material["rho"] * material["vp"] ** 2) - 2 * mu
     law[:, :3, :3] = lam[:, None, None]
     law[:, range(3), range(3)] += 2 * mu[:, None]
     law[:, range(3, 6), range(3, 6)] = mu[:, None]
+    return law
+
+
+def full_law(constants):
+    """Return Hooke's law, (n, 6, 6), of 21 constants, (n, 21)."""
+    law, (rows, columns) = np.empty((len(constants), 6, 6)), np.triu_indices(6)
+    law[:, rows, columns] = law[:, columns, rows] = constants
     return law
 
 

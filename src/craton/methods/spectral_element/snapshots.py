@@ -185,16 +185,15 @@ def sparse(index, weight, columns, precision):
 
     nonzero = weight != 0
     first = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
-    return csr_array(
-        (weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first), shape=(len(index), columns)
-    )
+    values = weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first
+    return csr_array(values, shape=(len(index), columns))
 
 
 def picture_maker(series):
     """Return the function that makes a picture, ([component,] z, y, x), float32, nan outside the
     mesh, from a dict of fields.
     """
-    interpolators, shape = ([Interpolator(series, sampling) for sampling in series.sampling], series.shape)
+    interpolators, shape = [Interpolator(series, sampling) for sampling in series.sampling], series.shape
     lead = max(len(series.components), 1)
 
     # of a wavefield that diverges, which the divergence guard reports

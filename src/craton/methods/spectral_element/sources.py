@@ -41,9 +41,10 @@ def element_parts(d, points):
         if shared[n]:
             continue
         source, site = points[n], holding_sites.part(slice(m, m + 1))
-        index, weight = (
-            force_rows(d, site, source.force) if source.moment is None else moment_rows(d, site, source.moment[None])
-        )
+        if source.moment is None:
+            index, weight = force_rows(d, site, source.force)
+        else:
+            index, weight = moment_rows(d, site, source.moment[None])
         parts.append((n, located.element[m], index.ravel(), weight.ravel() / parts_of[n]))
     return parts
 
@@ -206,9 +207,8 @@ def box_of(d, element):
     corners = np.array([0, -1])
     nodes = np.arange(d.element.size).reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)].ravel()
     material = d.material([element], nodes)
-    medium = np.concatenate(
-        [material[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in material]
-    )
+    names = [name for name in ("rho", "vp", "vs", "stiffness") if name in material]
+    medium = np.concatenate([material[name].reshape(-1, 8) for name in names])
     return Box(d.subdomain.team.rank, int(element), int(d.subdomain.numbers[element]), ends, medium)
 
 
@@ -232,9 +232,7 @@ def moment_samples(home, boxes, position, degree):
         return None
     samples = []
     for side in SIDES:
-        parts = [
-            [(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)
-        ]
+        parts = [[sample[1:] for sample in axis if sample[0] == s] for axis, s in zip(axes, side)]
         if all(parts):
             z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
             columns = np.array([np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))])
@@ -286,9 +284,8 @@ def continues(home, box):
     home_corners, box_corners = corners_of(home), corners_of(box)
     same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
     a, b = np.nonzero(same)
-    return len(a) > 0 and bool(
-        (np.abs(home.medium[:, a] - box.medium[:, b]) <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]).all()
-    )
+    differences, limits = np.abs(home.medium[:, a] - box.medium[:, b]), SMOOTH * np.abs(home.medium).max(axis=1)
+    return len(a) > 0 and bool((differences <= limits[:, None]).all())
 
 
 def axis_samples(axis, position, home, lattice, points):
@@ -303,15 +300,12 @@ def axis_samples(axis, position, home, lattice, points):
         if face(axis, side) in lattice:
             low, high = lattice[face(axis, side)].ends[:, axis]
             places += [(side, local, low + (local + 1) / 2 * (high - low)) for local in points]
-    nearest = sorted(
-        sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)], key=lambda place: place[2]
-    )
+    nearest = sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)]
+    nearest.sort(key=lambda place: place[2])
     below = sum(x < position for _, _, x in nearest)
     if len(nearest) == 2 * len(points) and INSIDE <= below <= len(nearest) - INSIDE:
-        x = np.array([x for _, _, x in nearest])
-        return [
-            (side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])
-        ]
+        weights = lagrange([x for _, _, x in nearest], [position])[0]
+        return [(side, local, weight) for (side, local, _), weight in zip(nearest, weights)]
     low, high = home.ends[:, axis]
     local = 2 * (position - low) / (high - low) - 1
     return [(0, local, 1.0)] if abs(local) < 1 - TOUCH else None

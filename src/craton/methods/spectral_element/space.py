@@ -300,17 +300,10 @@ def source_problems(d, sources):
         refused = _not_in_fluid(source)  # on the floor of a sea it acts on the solid
         located = d.locate(source.points, not refused).element
         in_fluid = (located >= 0) & is_fluid_at(d, located)
-        if not in_fluid.any():
-            continue
-        if refused:
+        if refused and in_fluid.any():
             place = "({:g}, {:g}, {:g})".format(*source.points[np.argmax(in_fluid)])
-            problems.append(
-                Problem(
-                    "source",
-                    f"{source.name}: {refused} is not possible in a fluid, where it lies at {place} m",
-                    "move it into the solid, or make it an explosion",
-                )
-            )
+            words = f"{source.name}: {refused} is not possible in a fluid, where it lies at {place} m"
+            problems.append(Problem("source", words, "move it into the solid, or make it an explosion"))
     return problems
 
 

@@ -380,8 +380,8 @@ def face_extents(d, name, normal):
     rows = d.mesh.faces[name]
     along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
     on_face, across = np.take_along_axis(along, Element(2).face_nodes[rows[:, 1]], axis=1), np.ptp(along, axis=1)
-    own = on_face.min(initial=np.inf), on_face.max(initial=-np.inf), across.max(initial=0.0)
-    lows, highs, edges = zip(*d.subdomain.team.every(lambda: tuple(map(float, own))))
+    extents = on_face.min(initial=np.inf), on_face.max(initial=-np.inf), across.max(initial=0.0)
+    lows, highs, edges = zip(*d.subdomain.team.every(lambda: tuple(map(float, extents))))
     return min(lows), max(highs), max(edges)
 
 
@@ -427,7 +427,7 @@ def rates(d, elements, axes, general=False):
     """
     directions_used = [s for s in range(3) if axes >> s & 1]
     count = 8 if general else 2
-    out, places = (np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements))
+    out, places = np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements)
     # d xi_s / d x_r at [.., r, s]
     inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None
     directions = d.layers.directions[:, elements]
@@ -507,8 +507,8 @@ def filtered_pairs(d):
         known = solid < len(places)
         places[solid[known]] = d.coordinates(inside[:, 2]).transpose(0, 2, 1)[known]
         damping, shift = side.profile(places[pairs[:, 0]][:, :, None])
-        kept = (damping[:, 0] > 0) & vectors.any(axis=1)
-        out.append((side, pairs[kept], vectors[kept], damping[kept], shift[kept]))
+        stretched = (damping[:, 0] > 0) & vectors.any(axis=1)
+        out.append((side, *(values[stretched] for values in (pairs, vectors, damping, shift))))
     return out
 
 

@@ -14,11 +14,10 @@ import numpy as np
 from craton.core.plan import Array, Launch
 from craton.methods.spectral_element.equations import operators
 from craton.methods.spectral_element.mesh import mesh_terms
-from craton.methods.spectral_element.sites import VOIGT
+from craton.methods.spectral_element.sites import VOIGT, full_law
 from craton.model.media import cells
 from craton.model.mesh import numbering
 
-UPPER = np.triu_indices(6)
 # order of the six reals of a symmetric matrix in stacey.h
 SIX = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 
@@ -39,8 +38,7 @@ def impedance(samples, vectors):
         along = np.einsum("na,nb->nab", normal, normal)
         vp, vs = samples["vp"], samples["vs"]
         return (area * rho)[:, None, None] * ((vp - vs)[:, None, None] * along + vs[:, None, None] * np.eye(3))
-    law = np.empty((len(rho), 6, 6))
-    law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = samples["stiffness"]
+    law = full_law(samples["stiffness"])
     christoffel = np.einsum("nabcd,nb,nd->nac", law[:, VOIGT][:, :, :, VOIGT], normal, normal, optimize=True)
     squares, axes = np.linalg.eigh(christoffel / rho[:, None, None])
     return np.einsum("n,nia,na,nja->nij", area * rho, axes, np.sqrt(np.maximum(squares, 0)), axes)

@@ -134,9 +134,8 @@ def stiffness(kind):
 
     Arrays: force, memory, [layer,] displacement, points, geometry, moduli, loss, [rates,] order.
     """
-    return element_operator(
-        "stiffness", kind, 3, ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order")
-    )
+    reads = ("displacement", "points", "geometry", "moduli", "loss", "order")
+    return element_operator("stiffness", kind, 3, ("force", "memory"), reads)
 
 
 def fluid(kind):
@@ -144,9 +143,8 @@ def fluid(kind):
 
     Arrays: potential_force, [layer,] potential, points, geometry, moduli, [rates,] order.
     """
-    return element_operator(
-        "fluid", kind, 1, ("potential_force",), ("potential", "points", "geometry", "moduli", "order")
-    )
+    reads = ("potential", "points", "geometry", "moduli", "order")
+    return element_operator("fluid", kind, 1, ("potential_force",), reads)
 
 
 def element_operator(name, kind, fields, writes, reads):
@@ -155,7 +153,7 @@ def element_operator(name, kind, fields, writes, reads):
     """
     function = name
     if kind.axes:
-        function, writes, reads = (f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1]))
+        function, writes, reads = f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1])
     options = {"kernel": function, "defines": constants(kind)} | machines(kind) | cost(kind, fields)
     return Operator(f"{name}{kind.suffix}", HERE / f"{function}.h", writes, reads, ELEMENT, **options)
 

@@ -108,9 +108,8 @@ class FixedPoint:
         """Return a launch of an operator on forces with the forces in whole units."""
         units = {"unit": self.fluid if fluid else self.solid, "fluid_unit": self.fluid}
         names = units_of(launch.op)
-        return replace(
-            launch, op=launch.op.exact(names, moved), params=launch.params | {name: units[name] for name in names}
-        )
+        params = launch.params | {name: units[name] for name in names}
+        return replace(launch, op=launch.op.exact(names, moved), params=params)
 
 
 @dataclass(frozen=True)

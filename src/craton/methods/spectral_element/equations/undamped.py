@@ -123,8 +123,8 @@ class Undamped:
     def size(self):
         """Length of a vector, over all ranks."""
         shared = self.d.subdomain.shared
-        own = sum(FIELDS[m][2] * (len(self.masses[m]) - len(shared[m].elsewhere)) for m in self.media)
-        return sum(self.team.every(lambda: own))
+        of_rank = sum(FIELDS[m][2] * (len(self.masses[m]) - len(shared[m].elsewhere)) for m in self.media)
+        return sum(self.team.every(lambda: of_rank))
 
     def plan(self, elements):
         """Return the plan whose phases are the parts of T."""
@@ -186,11 +186,11 @@ class Undamped:
         """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f
         chi.
         """
-        own = np.zeros(2)
+        of_rank = np.zeros(2)
         for medium in self.media:
             every = self.partial_products(medium, slice(None), fluid_force)
-            own += every - self.partial_products(medium, self.elsewhere[medium], fluid_force)
-        return np.sum(self.team.every(lambda: own), axis=0).tolist()
+            of_rank += every - self.partial_products(medium, self.elsewhere[medium], fluid_force)
+        return np.sum(self.team.every(lambda: of_rank), axis=0).tolist()
 
     def partial_products(self, medium, points, fluid_force):
         """Return the contribution of points of a medium of this rank to `products`: (2,)."""

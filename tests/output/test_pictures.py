@@ -213,6 +213,10 @@ def test_dispersion_finds_the_velocity():
     assert wavenumber[power.argmax(axis=1)] == pytest.approx(frequency / speed, abs=1.5e-3)
     slow, fast = signals.velocity_limits(band, along, frequency)
     assert slow < speed.min() and fast > speed.max()
+    three = [np.repeat(a, 3, axis=0) for a in (band, along)]  # receivers one below the other
+    assert signals.velocity_limits(*three, frequency) == pytest.approx((slow, fast))
+    at_one_place = {"x": ("receiver", np.ones(8)), "y": ("receiver", np.ones(8))}
+    refused(CratonError, "on a line", signals.line_of, xr.Dataset(coords=at_one_place))
 
 
 def test_silent_traces_are_drawn_or_refused():

@@ -82,6 +82,9 @@ def test_page_needs_a_run(tmp_path, capsys):
     for folder in (tmp_path / "none", tmp_path):
         assert main(["report", str(folder)]) == 2
     assert "result.zarr is missing" in capsys.readouterr().err
+    (tmp_path / "run.json").write_text("{}")
+    assert main(["report", str(tmp_path)]) == 2
+    assert f"the run in {tmp_path} recorded nothing" in capsys.readouterr().err
 
 
 # --- in a browser -----------------------------------------------------------------------------------------------------------------------

@@ -87,6 +87,14 @@ def test_a_ground_above_which_nothing_is():
     assert scenario.face("top") == "free" and "boundaries.top" in warned(scenario)
 
 
+def test_what_is_said_of_a_top_that_is_ground_is_told_as_it_was_said():
+    tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
+    tables["model"] |= {"topography": -200.0}
+    for boundaries, kind in (({"top": "rigid"}, "rigid"), ({"faces": {"top": "stacey"}}, "stacey"), ({}, "")):
+        told = [text for text in Scenario(**tables | {"boundaries": boundaries}).warnings if "boundaries.top" in text]
+        assert [f'"{kind}" is ignored' in text for text in told] == [True] * bool(kind)
+
+
 def test_keys_of_finite_differences_are_read_in_one_way():
     """Tables without meaning here are left out; faces absorb as elements do; what is refused names its method."""
     many = ('top = "free"', 'top = "sponge"\nwest = "a1"\nsurface = "imaging"\nfaces = { east = "cpml" }')

@@ -92,12 +92,10 @@ class CPU:
         stages = []
         for phase in plan.phases:
             cut = regions(phase.launches, subdomain, plan.layout.reach, VECTOR)
-            outer, inner, pack, unpack = (
-                self.bind(group, compiled, arrays, plan) for group in (*cut, phase.packing, phase.unpacking)
-            )
-            stages.append(
-                Stage(phase.name, outer, inner, Shared(phase.messages, pack, unpack) if phase.messages else None)
-            )
+            groups = (*cut, phase.packing, phase.unpacking)
+            outer, inner, *exchange = (self.bind(group, compiled, arrays, plan) for group in groups)
+            shared = Shared(phase.messages, *exchange) if phase.messages else None
+            stages.append(Stage(phase.name, outer, inner, shared))
         return Program(plan, self, stages, arrays)
 
     def fused(self, plan, compiled, arrays):
@@ -125,16 +123,15 @@ class CPU:
         before, first, second, after = parts
         reach, launches = plan.layout.reach, (*first, *second)
         first, second = (bound(group, compiled, arrays, plan) for group in (first, second))
-        hull = np.array([f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32)
+        both = hull([first.hull, second.hull])
         begin, end = (self.bind(group, compiled, arrays, plan) for group in (before, after))
-        rows = self.block or max(
-            8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize))
-        )
-        last = max(late(launches, reach, int(hull[1])), int(hull[0]))
+        row_bytes = int(both[5] - both[4]) * np.dtype(plan.precision).itemsize
+        rows = self.block or max(8, min(64, BLOCK_BYTES // row_bytes))
+        last = max(late(launches, reach, int(both[1])), int(both[0]))
 
-        run_skewed, box = self.runner.run_skewed, ctypes.c_void_p(hull.ctypes.data)
+        run_skewed, box = self.runner.run_skewed, ctypes.c_void_p(both.ctypes.data)
         arguments = *first.arguments, *second.arguments, box, reach, last, rows, self.threads
-        pointed_to = first, second, hull
+        pointed_to = first, second, both
 
         def run(step, alive=pointed_to):
             begin(step)
@@ -267,10 +264,8 @@ class CPU:
             turns += launch.cut(launch.colours.runs) if launch.colours else [launch]
         for together, members in groupby(turns, key=lambda launch: launch.op.pointwise):
             group = list(members)
-            calls += [
-                self.call(batch, compiled, arrays, plan)
-                for batch in ([group] if together else [[launch] for launch in group])
-            ]
+            batches = [group] if together else [[launch] for launch in group]
+            calls += [self.call(batch, compiled, arrays, plan) for batch in batches]
 
         def run(step):
             for call in calls:
@@ -465,11 +460,8 @@ def bound(launches, compiled, arrays, plan):
         pointers = np.array([address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp)
         params = launch.op.params.value(plan.precision, **launch.params)
         keep += [pointers, params]
-        item["kernel"], item["arrays"], item["params"] = (
-            compiled[launch.op.name],
-            pointers.ctypes.data,
-            params.ctypes.data,
-        )
+        item["kernel"] = compiled[launch.op.name]
+        item["arrays"], item["params"] = pointers.ctypes.data, params.ctypes.data
         for name, limit in zip(BOUNDS, launch.box):
             item[name] = limit
     return Work(items, hull([launch.box for launch in launches]), keep)
@@ -497,9 +489,9 @@ def skewable(before, after, reach):
     if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
         return None
     parts = before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
-    top = hull([launch.box for launch in (*parts[1], *parts[2])])[1]
-    wide = [launch for launch in (*parts[1], *parts[2]) if launch.op.reach > reach]
-    return parts if all(launch.box[1] == top for launch in wide) else None
+    together = (*parts[1], *parts[2])
+    top = hull([launch.box for launch in together])[1]
+    return parts if all(launch.box[1] == top for launch in together if launch.op.reach > reach) else None
 
 
 def late(launches, reach, top):

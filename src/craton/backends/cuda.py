@@ -239,11 +239,8 @@ class CUDA:
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
         function, geometry = self.kernel(launch.op, plan.precision, launch.box)
-        block, span = (
-            geometry
-            or (launch.op.block and (launch.op.block, launch.op.span or launch.op.block))
-            or plain_geometry(launch.box)
-        )
+        stated = launch.op.block and (launch.op.block, launch.op.span or launch.op.block)
+        block, span = geometry or stated or plain_geometry(launch.box)
         grid = blocks(launch.box, span, aligned=geometry is not None)
         # of each array, from the element that kernels count from
         pointers = [arrays[a].reshape(-1)[plan.arrays[a].first :] if a else np.uintp(0) for a in launch.arrays]

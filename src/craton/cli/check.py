@@ -45,23 +45,23 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     from craton.output.store import check_out
     from craton.scenario import format_problems, read
 
-    reading, planned, refused, blocked = read(file, overrides), None, None, ()
+    reading, planned, refused, agreed, blocked = read(file, overrides), None, (), None, ()
     if reading.scenario is not None:
         try:
             planned = (planner or plan)(reading.scenario)
         except ScenarioError as error:
-            refused = error
+            refused, agreed = error.problems, error.agreed
     if out is not None:
         try:
             check_out(out, force)
         except ScenarioError as error:
             blocked = error.problems
-    found = {problem.key for problem in reading.problems}
-    problems = [*reading.problems, *(p for p in (refused.problems if refused else ()) if p.key not in found)]
+    told = {problem.key for problem in reading.problems}
+    problems = [*reading.problems, *(problem for problem in refused if problem.key not in told)]
     if problems or blocked:
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
         error = ScenarioError([*problems, *blocked], "\n".join([*written, *(problem.text for problem in blocked)]))
-        error.agreed = refused.agreed if refused else None
+        error.agreed = agreed
         raise error
     return reading.scenario, planned
 
@@ -90,6 +90,10 @@ def refuse_no_results(out):
     if not Path(out).is_dir():
         refuse("OUT", f"there is no folder {out}", "name the folder of a run; craton run makes one")
     if not (Path(out) / "result.zarr").is_dir():
+        if (Path(out) / "run.json").exists():
+            refuse(
+                "OUT", f"the run in {out} recorded nothing", "add [[receivers]], [[snapshots]] or [[peaks]], and run it"
+            )
         remedy = "name the folder that craton run, craton survey or craton gradient wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
 

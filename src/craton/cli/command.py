@@ -97,21 +97,21 @@ def add(group: typer.Typer, function, name: str | None = None):
     The command line only gathers the arguments, and `craton.cli.app.main` calls the function afterwards: typer would
     replace the exceptions of interruptions.
     """
-    own = dict(signature(function).parameters)
-    shared = dict(signature(ShotOptions).parameters) if own.pop("shots", None) else {}
+    taken = dict(signature(function).parameters)
+    shared = dict(signature(ShotOptions).parameters) if taken.pop("shots", None) else {}
     debug = Parameter("debug", Parameter.POSITIONAL_OR_KEYWORD, default=False, annotation=Debug)
-    parameters = list({**own, **shared, "debug": debug}.values())
+    parameters = list({**taken, **shared, "debug": debug}.values())
 
     @wraps(function)
-    def gathered(**given):
+    def gathered(**arguments):
         if shared:
-            given["shots"] = ShotOptions(**{field.name: given.pop(field.name) for field in fields(ShotOptions)})
-        if "debug" not in own:
-            del given["debug"]
+            arguments["shots"] = ShotOptions(**{field.name: arguments.pop(field.name) for field in fields(ShotOptions)})
+        if "debug" not in taken:
+            del arguments["debug"]
 
         def work():
             show_messages()
-            return function(**given)
+            return function(**arguments)
 
         return work
 

@@ -42,10 +42,10 @@ def convert(
 
 
 def written(row, path, out, quantity, component, shot, series, rotate):
-    """Write the file in the format of a row; see `command`."""
+    """Write the file in the format of a row; see `convert`."""
     write, of_series = row.function(row.write), row.holds in SERIES
-    given = {"--quantity": quantity, "--component": component, "--shot": shot, "--rotate": rotate}
-    for word, value in (given if of_series else {"--series": series}).items():
+    of_waveforms = {"--quantity": quantity, "--component": component, "--shot": shot, "--rotate": rotate}
+    for word, value in (of_waveforms if of_series else {"--series": series}).items():
         if value:
             refuse(word, f"{row.name} files of {row.holds} do not take it", f"leave {word} out")
     if of_series:
@@ -62,11 +62,8 @@ def written(row, path, out, quantity, component, shot, series, rotate):
             message = f"{row.name} cannot tell the {dataset.sizes['shot']} shots of {out} apart"
             refuse("FILE", message, f"add --shot NAME ({names}, ...), or write SEG-Y")
         if not write(dataset, path):
-            refuse(
-                "FILE",
-                f"{path} was not written",
-                "its library is missing (see the message above), or the run has no such thing",
-            )
+            reason = "its library is missing (see the message above), or the run has no such thing"
+            refuse("FILE", f"{path} was not written", reason)
 
 
 def row_of(path):
@@ -197,11 +194,8 @@ def of_shot(dataset, shot):
     """
     names = [str(name) for name in dataset.shot.values] if "shot" in dataset.dims else []
     if shot not in names:
-        refuse(
-            "--shot",
-            f"there is no shot {shot}",
-            f"there are {listed(names, 'and')}" if names else "the run has no shots",
-        )
+        remedy = f"there are {listed(names, 'and')}" if names else "the run has no shots"
+        refuse("--shot", f"there is no shot {shot}", remedy)
     return dataset.sel(shot=shot)
 
 

@@ -140,9 +140,8 @@ def table(operators):
         size = {"float32": 4, "float64": 8}[precision]
         cost = (f"{size * op.reals_per_point:g}" if op.reals_per_point else "-", str(op.flops or "-"))
         variants = " ".join(dict.fromkeys(v.name for v in op.variants)) or "-"
-        rows.append(
-            (op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), *cost, variants, op.file.name)
-        )
+        arrays = " ".join(op.writes), " ".join(op.reads) or "-"
+        rows.append((op.name, *arrays, str(op.reach), *cost, variants, op.file.name))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows)
 
@@ -151,11 +150,11 @@ def texts(op, precision):
     """Every translation unit of an operator with its flags."""
     from craton.backends.nvrtc import units
 
-    heads = (
-        (f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}", u.text)
+    heads = {
+        f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}": u.text
         for u in units(op, precision)
-    )
-    return "\n".join(line for pair in heads for line in pair)
+    }
+    return "\n".join(f"{head}\n{text}" for head, text in heads.items())
 
 
 def compiled(operators, arch):

@@ -25,9 +25,8 @@ def plan(
     from craton.methods import METHODS
 
     outlined = []
-    scenario, planned = checked(
-        file, changes(overrides, device), planner=partial(one_run, ranks=ranks or 1, outlined=outlined)
-    )
+    planner = partial(one_run, ranks=ranks or 1, outlined=outlined)
+    scenario, planned = checked(file, changes(overrides, device), planner=planner)
     method = METHODS[scenario.method]
     print(planned, flush=True)
     if outlined:
@@ -38,9 +37,9 @@ def plan(
         from craton.inverse.survey import sections
 
         print(text_sections(sections(scenario, ranks or 1)), flush=True)
-    building = of_greens(scenario) if getattr(scenario, "greens", None) is not None else None
-    if building is not None:
-        print(building[1], flush=True)
+    building, words = of_greens(scenario) if getattr(scenario, "greens", None) is not None else (None, "")
+    if words:
+        print(words, flush=True)
     log_warnings(planned)
     text = method.cut(scenario, planned, ranks) if ranks is not None and ranks > 1 else ""
     if text:
@@ -50,8 +49,8 @@ def plan(
     driver.check_memory(planned, machine)
     step = driver.trial(scenario, planned, machine)
     print(method.estimate(planned, machine, step))
-    if building is not None and building[0] is not None and step is not None:
-        forces, steps = len(building[0].shots), building[0].planned.steps
+    if building is not None and step is not None:
+        forces, steps = len(building.shots), building.planned.steps
         print(f"  Green's functions: about {duration(step * steps * forces)} for {forces} forces")
     return None
 
@@ -70,7 +69,8 @@ def one_run(scenario, ranks=1, outlined=None):
 
     outline = METHODS[scenario.method].outline(scenario, ranks, partial(planner, threads=scenario.run.threads))
     if outline is not None:
-        (outlined if outlined is not None else []).append(outline)
+        if outlined is not None:
+            outlined.append(outline)
         return outline
     return shots.prepare(scenario).planned if shots_apart(scenario) else whole_plan(scenario)
 

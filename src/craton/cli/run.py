@@ -125,19 +125,12 @@ def together(ranks, words, out):
 
     code, reason = launcher.run(ranks, words, busy=lambda: saving(out))
     if reason:
-        hint = (
-            "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks"
-            if "signal 9" in reason
-            else ""
-        )
-        print(f"craton: {reason}{hint}", file=sys.stderr)
-    if code not in (0, 2, 3):
-        ended(
-            out,
-            KeyboardInterrupt(reason)
-            if code in (RESUMABLE, NOT_RESUMABLE)
-            else RuntimeError(reason or "a rank failed"),
-        )
+        hint = "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks"
+        print(f"craton: {reason}{hint if 'signal 9' in reason else ''}", file=sys.stderr)
+    if code in (RESUMABLE, NOT_RESUMABLE):
+        ended(out, KeyboardInterrupt(reason))
+    elif code not in (0, 2, 3):
+        ended(out, RuntimeError(reason or "a rank failed"))
     return code_of_interruption(out) if code == RESUMABLE else code
 
 

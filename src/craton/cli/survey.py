@@ -83,18 +83,14 @@ def client_maker(shots):
     from craton.comm import workers as dask
 
     if launcher.started():
-        refuse(
-            "mpiexec",
-            "a survey gives each shot one GPU or some threads, not a group of ranks",
-            "start craton survey without mpiexec; --ranks N gives each shot several GPUs",
-        )
+        words = "a survey gives each shot one GPU or some threads, not a group of ranks"
+        refuse("mpiexec", words, "start craton survey without mpiexec; --ranks N gives each shot several GPUs")
     asked = [name for name in ("workers", "scheduler", "slurm", "pbs") if vars(shots)[name]]
     if len(asked) > 1:
         words = " and ".join(f"--{name}" for name in asked)
         refuse(f"--{asked[0]}", f"{words} both say where shots run", "give one of them")
-    unused = [
-        f"--{name}" for name, value in (("jobs", shots.jobs), ("job", shots.job), ("job-file", shots.job_file)) if value
-    ]
+    of_jobs = {"--jobs": shots.jobs, "--job": shots.job, "--job-file": shots.job_file}
+    unused = [name for name, value in of_jobs.items() if value]
     systems = {"slurm", "pbs"} & set(asked)
     if unused and not systems:
         refuse(unused[0], "this is an option of batch jobs", "add --slurm or --pbs")
@@ -124,9 +120,8 @@ def read(files, snapshots, overrides):
     names = [Path(file).stem for file in files]
     twice = [file for file, name in zip(files, names) if names.count(name) > 1]
     if twice:
-        refuse(
-            "FILE", f"{' and '.join(twice)} would both be shot {Path(twice[0]).stem}", "give the files different names"
-        )
+        words = f"{' and '.join(twice)} would both be shot {Path(twice[0]).stem}"
+        refuse("FILE", words, "give the files different names")
     surveys = {
         name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s, snapshots))[1]
         for name, file in zip(names, files)

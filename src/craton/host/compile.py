@@ -63,7 +63,7 @@ def chosen_compiler():
     ResourceError
         It is no command: an unbalanced quote, words for a shell, a program that is not there.
     """
-    text, remedy = (os.environ.get("CXX", ""), "set CXX to a C++ compiler and its options, or unset it")
+    text, remedy = os.environ.get("CXX", ""), "set CXX to a C++ compiler and its options, or unset it"
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -98,14 +98,8 @@ def _works(command):
     with tempfile.TemporaryDirectory() as folder:
         words = [*command, "-shared", "-fPIC", "-x", "c++", "-", "-o", f"{folder}/probe.so"]
         try:
-            done = subprocess.run(
-                words,
-                input=probe,
-                text=True,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=COMPILER_PATIENCE,
-            )
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            done = subprocess.run(words, input=probe, text=True, timeout=COMPILER_PATIENCE, **quiet)
         except (OSError, subprocess.TimeoutExpired):
             return False
     return done.returncode == 0
@@ -204,7 +198,7 @@ def libraries(sources):
 
 def _compile(command, source, place, digest):
     """Compile a text into the cache."""
-    temporary = kernel_cache.temporary_file(place)
+    temporary, words = kernel_cache.temporary_file(place), " ".join(command)
     try:
         done = subprocess.run(
             [*command, "-", "-o", temporary],
@@ -215,23 +209,18 @@ def _compile(command, source, place, digest):
             stderr=subprocess.PIPE,
             timeout=COMPILER_PATIENCE,
         )
-        words = " ".join(command)
         if done.returncode:
             raise ResourceError(f"the C++ compiler failed on a kernel: {words}\n{done.stderr}")
         if not os.path.getsize(temporary):
-            raise ResourceError(
-                f"the C++ compiler said nothing and wrote nothing: {words}\n    set CXX to a C++ compiler, or unset it"
-            )
+            remedy = "set CXX to a C++ compiler, or unset it"
+            raise ResourceError(f"the C++ compiler said nothing and wrote nothing: {words}\n    {remedy}")
         # under its final name at once: ranks that compile together never see half a file
         kernel_cache.keep(place, digest, temporary)
     except subprocess.TimeoutExpired as error:
-        raise ResourceError(
-            f"the C++ compiler did not end within {COMPILER_PATIENCE} s: {' '.join(command)}"
-        ) from error
+        raise ResourceError(f"the C++ compiler did not end within {COMPILER_PATIENCE} s: {words}") from error
     except OSError as error:
-        raise ResourceError(
-            f"could not compile a kernel into {place}: {error.strerror or error}\n    {kernel_cache.REMEDY}"
-        ) from error
+        reason = f"could not compile a kernel into {place}: {error.strerror or error}"
+        raise ResourceError(f"{reason}\n    {kernel_cache.REMEDY}") from error
     finally:
         Path(temporary).unlink(missing_ok=True)
 

@@ -141,20 +141,12 @@ def paired(name, component, time, computed, times, samples, band=None, align=0.0
     computed = filtered(computed, step, band)
     shift = _shift(time[inside], computed[inside], observed, align, step)
     moved = observed(time[inside] + shift)
-    mine, size = computed[inside], float(np.linalg.norm(moved))
-    if not size or not np.any(mine):
+    computed = computed[inside]
+    size, length = (float(np.linalg.norm(trace)) for trace in (moved, computed))
+    if not size or not length:
         return None
-    return Pair(
-        name,
-        component,
-        time[inside],
-        mine,
-        moved,
-        shift,
-        float(np.linalg.norm(mine - moved)) / size,
-        float(mine @ moved) / float(np.linalg.norm(mine)) / size,
-        float(np.linalg.norm(mine)) / size,
-    )
+    misfit, correlation = float(np.linalg.norm(computed - moved)) / size, float(computed @ moved) / length / size
+    return Pair(name, component, time[inside], computed, moved, shift, misfit, correlation, length / size)
 
 
 class Pieces:

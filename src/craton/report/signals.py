@@ -134,9 +134,8 @@ def dispersion(run, component=None):
     (traces, name), along = component_of(array, component), line_of(array)
     traces, along = one_side(traces, along, array, run.origin)
     if not traces.any():
-        raise CratonError(
-            f"{run.out}: no wave has come to the receivers: record for longer, or choose another component"
-        )
+        remedy = "record for longer, or choose another component"
+        raise CratonError(f"{run.out}: no wave has come to the receivers: {remedy}")
     frequency, band = _band(traces, float(array.time[1] - array.time[0]))
     slow, fast = velocity_limits(band, along, frequency)
     velocity = np.linspace(slow, fast, POINTS)
@@ -183,7 +182,7 @@ def line_of(array):
     away = places - places.mean(axis=0)
     along = away @ line
     off = np.linalg.norm(away - along[:, None] * line, axis=1).max(initial=0)
-    if len(along) < LEAST or off > STRAIGHT * np.ptp(along):
+    if len(along) < LEAST or off >= STRAIGHT * np.ptp(along):
         raise CratonError(f"this picture needs {LEAST} receivers or more on a line")
     return along
 
@@ -215,7 +214,8 @@ def velocity_limits(band, along, frequency):
     """Return the slowest and the fastest velocity of a dispersion image, m/s: those that hold the energy of the
     spectrum over wavenumber, with a margin.
     """
-    nyquist = 0.5 / np.median(np.abs(np.diff(np.sort(along))))
+    steps = np.diff(np.sort(along))
+    nyquist = 0.5 / np.median(steps[steps > 1e-6 * steps.sum()])  # several receivers may stand at one place
     wavenumber = np.linspace(0, nyquist, POINTS + 1)[1:]
     power = np.abs(wavenumbers(band, along, wavenumber)) ** 2
     velocity = (frequency[:, None] / wavenumber).ravel()

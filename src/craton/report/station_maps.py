@@ -271,9 +271,8 @@ def radiated(tensor, azimuth, takeoff):
     4.29), positive where the first motion is compressional.
     """
     azimuth, takeoff = np.radians(azimuth), np.radians(takeoff)
-    direction = np.stack(
-        np.broadcast_arrays(np.sin(takeoff) * np.cos(azimuth), np.sin(takeoff) * np.sin(azimuth), np.cos(takeoff))
-    )
+    flat = np.sin(takeoff)
+    direction = np.stack(np.broadcast_arrays(flat * np.cos(azimuth), flat * np.sin(azimuth), np.cos(takeoff)))
     return np.einsum("i...,ij,j...->...", direction, tensor, direction)
 
 
@@ -307,13 +306,10 @@ def patches(six, centre, radius, turn=0.0, colour=INK):
     from matplotlib.patches import Circle, PathPatch
     from matplotlib.transforms import Affine2D
 
-    placed = Affine2D().scale(radius).translate(*centre)
+    outlines = map(Affine2D().scale(radius).translate(*centre).transform_path, compressional(six, turn))
     return [
         Circle(centre, radius, facecolor="white", edgecolor="none"),
-        *(
-            PathPatch(placed.transform_path(path), facecolor=colour, edgecolor="none")
-            for path in compressional(six, turn)
-        ),
+        *(PathPatch(path, facecolor=colour, edgecolor="none") for path in outlines),
         Circle(centre, radius, facecolor="none", edgecolor=colour, linewidth=1.0),
     ]
 

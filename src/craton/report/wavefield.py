@@ -98,11 +98,8 @@ def draw_snapshot(axis, frame, sources=(), stations=(), interfaces=(), limit=Non
     for kind, xyz in (("station", stations), ("source", sources)):
         figures.mark_on_plane(axis, frame, kind, xyz)
     time = f", t = {float(frame.time):.4g} s" if "time" in frame.coords else ""
-    fixed = [
-        f"{name} = {float(frame[name]) / 1000:.6g} km"
-        for name in "xyz"
-        if name not in frame.dims and name in frame.coords
-    ]
+    constant = [name for name in "xyz" if name not in frame.dims and name in frame.coords]
+    fixed = [f"{name} = {float(frame[name]) / 1000:.6g} km" for name in constant]
     key = ["★ source"] * bool(np.size(sources)) + ["▼ station"] * bool(np.size(stations))
     figures.title(axis, figures.heading(frame) + time, "   ".join([", ".join(fixed), *key]))
     return image, f"{figures.label(frame)} ({unit})"
@@ -164,11 +161,13 @@ def planes_of(dataset):
     fields = dataset.data_vars.values()
     if "node" in dataset.dims:
         return [_nodes_near(field) for field in fields if "node" in field.dims]
-    planes = [field for field in fields if {"x", "z"} <= {*field.dims}]
-    strongest = [
-        int(np.abs(f).max([d for d in f.dims if d != "y"]).fillna(0).argmax()) if "y" in f.dims else 0 for f in planes
-    ]
-    return [f.isel(y=n) if "y" in f.dims else f for f, n in zip(planes, strongest)]
+    return [_strongest_plane(field) if "y" in field.dims else field for field in fields if {"x", "z"} <= {*field.dims}]
+
+
+def _strongest_plane(field):
+    """Return the values of a grid on the plane across y in which the largest lies."""
+    peaks = np.abs(field).max([dim for dim in field.dims if dim != "y"]).fillna(0)
+    return field.isel(y=int(peaks.argmax()))
 
 
 def _nodes_near(field):

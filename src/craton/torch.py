@@ -127,9 +127,7 @@ class Layer:
         return np.concatenate([on_host(f).ravel() for f in fields], dtype=float)
 
     def data(self, m):
-        """Return the data of a vector of parameters by variable, of many shots one after another:
-        list of arrays.
-        """
+        """Return the data of a vector of parameters by variable, of many shots one after another: list of arrays."""
         problem = self.problem
         problem._move(m)
         runs = [r.arrays(problem._samples(n)) for n, r in enumerate(problem.recordings)]
@@ -138,9 +136,7 @@ class Layer:
         return [np.stack([run[name] for run in runs]) for name in self.variables]
 
     def transposed(self, m, derivatives):
-        """Return the gradient by the parameters, (parameters, ...), from that by the data, a list as
-        of `data`.
-        """
+        """Return the gradient by the parameters, (parameters, ...), from that by the data, a list as of `data`."""
         count = len(self.problem.recordings)
         shots = [d if count > 1 else d[None] for d in derivatives]
         residual = [np.ravel(d[n]) for n in range(count) for d in shots]

@@ -117,9 +117,7 @@ class CPU:
         return stages
 
     def one_pass(self, parts, compiled, arrays, plan):
-        """Return a function of the step: what comes before, both lists of launches in one pass,
-        what comes after.
-        """
+        """Return a function of the step: what comes before, both lists of launches in one pass, what comes after."""
         before, first, second, after = parts
         reach, launches = plan.layout.reach, (*first, *second)
         first, second = (bound(group, compiled, arrays, plan) for group in (first, second))
@@ -164,9 +162,7 @@ class CPU:
         return allocate(plan, self.array, fills, ready)
 
     def array(self, spec):
-        """One array with its initial values, elements interleaved; values that are made now are
-        taken as they are.
-        """
+        """One array with its initial values, elements interleaved; values that are made now are taken as they are."""
         if isinstance(spec.data, Part):
             return spec.on_host()
         shape = (spec.shape[0] // LANES, *spec.shape[1:], LANES) if spec.lanes else spec.shape

@@ -296,9 +296,7 @@ class CUDA:
         return Queued(run, calls)
 
     def queue(self, branches):
-        """Queue lists of calls side by side, the first on the stream of all work, which then waits
-        for the others.
-        """
+        """Queue lists of calls side by side, the first on the stream of all work, which then waits for the others."""
         first, *others = branches
         begin = self.stream.record()
         for stream, branch in zip(self.side_streams(len(others)), others):
@@ -417,9 +415,7 @@ def plain_geometry(box):
 
 
 def blocks(box, span, aligned):
-    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its values per thread
-    along x.
-    """
+    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its values per thread along x."""
     k0, k1, j0, j1, i0, i1 = box
     start = i0 - i0 % MOST_PER_THREAD if aligned else i0
     return tuple(-(-(b - a) // s) for (a, b), s in zip(((start, i1), (j0, j1), (k0, k1)), span))

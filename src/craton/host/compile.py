@@ -115,9 +115,7 @@ def machine():
 
 @lru_cache(TEXTS)
 def with_entries(source):
-    """Return the text with a uniform entry ``call_NAME(arrays, box, params)`` for every kernel in
-    it.
-    """
+    """Return the text with a uniform entry ``call_NAME(arrays, box, params)`` for every kernel in it."""
     entries = []
     for name, arguments in re.findall(r"^KERNEL\s+(\w+)\s*\((.*?)\)\s*\{", source, flags=re.S | re.M):
         *arrays, _, params = [a.strip() for a in arguments.split(",")]

@@ -235,8 +235,6 @@ def _note_use(path):
 
 
 def _sync(path):
-    """Wait until a file is on disk: its name must not survive a power failure without its
-    contents.
-    """
+    """Wait until a file is on disk: its name must not survive a power failure without its contents."""
     with suppress(OSError), open(path, "rb") as file:
         os.fsync(file.fileno())

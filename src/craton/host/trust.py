@@ -66,9 +66,7 @@ def steps_to(path: Path):
 
 @cache
 def _owners_outside():
-    """Return the number that stands for users outside of the user namespace of a container; none
-    outside of one.
-    """
+    """Return the number that stands for users outside of the user namespace of a container; none outside of one."""
     with suppress(OSError, ValueError):
         rows = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
         if rows != [["0", "0", "4294967295"]]:

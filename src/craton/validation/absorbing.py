@@ -113,15 +113,11 @@ class Incidence:
         return [(SOURCE + RECEIVER) * math.tan(math.radians(a)) for a in self.angles]
 
     def arrivals(self):
-        """When the wave that the layer sent back reaches each receiver, s after the source's
-        centre.
-        """
+        """When the wave that the layer sent back reaches each receiver, s after the source's centre."""
         return [SPACING * math.hypot(SOURCE + RECEIVER, way) / SPEEDS[self.wave] for way in self.ways]
 
     def scenario(self, large):
-        """Return the box with the layer, or the one that goes on beyond; x = 0 at the layer's inner
-        edge.
-        """
+        """Return the box with the layer, or the one that goes on beyond; x = 0 at the layer's inner edge."""
         low = -(THICKNESS + (BEYOND + SOURCE if large else 0))
         along = math.ceil(max(self.ways)) + 2 * MARGIN
         surface = self.wave == "Rayleigh"
@@ -205,9 +201,7 @@ def reflection(case, device):
 
 
 def rows(incidence, device):
-    """Return a row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less
-    than what came.
-    """
+    """Return a row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less than what came."""
     peaks = measured(incidence, device)
     words = [f"{level:.0f} dB" for level in 20 * np.log10(peaks["velocity"])]
     if "same" in peaks:

@@ -103,9 +103,7 @@ def figures(shape, plan, seconds):
 
 
 def irregular(scenario, moved=MOVED, seed=1):
-    """Return the mesh of a scenario with inner nodes moved at random, and its model there:
-    Prepared.
-    """
+    """Return the mesh of a scenario with inner nodes moved at random, and its model there: Prepared."""
     mesh, region = meshing.mesh_of(scenario), meshing.region_of(scenario)
     levels = [level for level in meshing.interfaces_of(scenario) if not callable(level)]
     low, high = (np.array(bound) for bound in (region.lower, region.upper))

@@ -16,9 +16,7 @@ from craton.model.mesh import meshing
 
 
 def fields_of(instance):
-    """Return the fields of a dataclass by name, not copied: the arguments with which a later stage
-    is built.
-    """
+    """Return the fields of a dataclass by name, not copied: the arguments with which a later stage is built."""
     return {field.name: getattr(instance, field.name) for field in fields(instance)}
 
 
@@ -83,9 +81,7 @@ class Medium(ElementGeometry):
 
     @property
     def exact(self):
-        """True where forces are accumulated in fixed point; in double precision sums agree to 1e-12
-        in any order.
-        """
+        """True where forces are accumulated in fixed point; in double precision sums agree to 1e-12 in any order."""
         return self.deterministic and self.precision == "float32"
 
     def material(self, elements, nodes=slice(None)):

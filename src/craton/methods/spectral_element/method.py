@@ -39,9 +39,7 @@ class SpectralElements(WaveMethod):
         return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}), machine)
 
     def outline(self, scenario, ranks, planner):
-        """Of a chunk of the Earth that is large, or for several ranks, what it costs without its
-        mesh.
-        """
+        """Of a chunk of the Earth that is large, or for several ranks, what it costs without its mesh."""
         if scenario.domain.chunk is None:
             return None
         from craton.methods.spectral_element.mesh.counting import count

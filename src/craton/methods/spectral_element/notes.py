@@ -49,9 +49,7 @@ def sections(d, plan, setup):
 
 
 def describe_chunk(scenario, chunk, over):
-    """Return (name, text) rows of a chunk, what is laid over its model, its layers and its shortest
-    period.
-    """
+    """Return (name, text) rows of a chunk, what is laid over its model, its layers and its shortest period."""
     options, model = scenario.domain.chunk, chunk.model
     single, count, inner = chunk.all_chunks == 1, chunk.stack.count, chunk.stack.inner
     width = f"{options.width[0]:g} x {options.width[1]:g} degrees" if single else "90 x 90 degrees each"
@@ -85,9 +83,7 @@ def laid_over(scenario, chunk, over):
 
 
 def sources_on_earth(globe, all_sources):
-    """Return (name, text) rows of sources: longitude, latitude and depth, mechanisms in local east,
-    north, up.
-    """
+    """Return (name, text) rows of sources: longitude, latitude and depth, mechanisms in local east, north, up."""
     rows = []
     for s in all_sources:
         if not hasattr(s, "force") or hasattr(s, "histories"):  # many places
@@ -127,9 +123,7 @@ def algorithm(d, plan, reflection):
 
 
 def first_order(d, names):
-    """Return rows on faces with first-order conditions, what they cost and why layers are not
-    there; none without.
-    """
+    """Return rows on faces with first-order conditions, what they cost and why layers are not there; none without."""
     if not names:
         return []
     why = [("no layers", d.not_layered)] if d.not_layered else []
@@ -137,9 +131,7 @@ def first_order(d, names):
 
 
 def layers(d, reflection):
-    """Return rows on absorbing layers: width, elements, frequency, what they leave; none without
-    layers.
-    """
+    """Return rows on absorbing layers: width, elements, frequency, what they leave; none without layers."""
     if d.layers is None:
         return []
     sides, inside = d.layers.sides, (d.layers.axes > 0).sum()
@@ -160,9 +152,7 @@ def layers(d, reflection):
 
 
 def mesh(d, plan, sources):
-    """Return rows on elements, extent, shape, and points per wavelength at the sources' f95 with
-    the worst elements.
-    """
+    """Return rows on elements, extent, shape, and points per wavelength at the sources' f95 with the worst elements."""
     low, high = d.mesh.bounds()
     extent = "  ".join(f"{a} {x:,.0f} .. {y:,.0f}" for a, x, y in zip("xyz", low, high))
     rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]

@@ -60,9 +60,7 @@ def weigh_elements(scenario, mesh, fluid):
 
 
 def partition(weights, ranks):
-    """Partition a mesh by the method that its `ElementWeights` name; return the rank of each
-    element, (ne,).
-    """
+    """Partition a mesh by the method that its `ElementWeights` name; return the rank of each element, (ne,)."""
     pairs = interface(weights.corners, weights.fluid)
     return elements.partition(weights.corners, weights.centroids, ranks, weights.method, weights.cost, pairs=pairs)
 
@@ -132,9 +130,7 @@ def rank_loads(weights, ranks):
 
 
 def interface(corners, fluid):
-    """Return pairs of a fluid and a solid element with a common face, (m, 2), from corner nodes
-    (ne, 8).
-    """
+    """Return pairs of a fluid and a solid element with a common face, (m, 2), from corner nodes (ne, 8)."""
     if not fluid.any() or fluid.all():
         return np.empty((0, 2), int)
     pairs = numbering.inner_faces(corners)[:, ::2]
@@ -142,9 +138,7 @@ def interface(corners, fluid):
 
 
 def costs(scenario, fluid):
-    """Return the cost of each element, (ne,): the least traffic of its kernel and its points,
-    reals.
-    """
+    """Return the cost of each element, (ne,): the least traffic of its kernel and its points, reals."""
     model = scenario.model
     mechanisms = model.attenuation.mechanisms if getattr(model, "attenuation", None) else 0
     kind = operators.Kind(scenario.run.degree, relaxation=((0,) * 7,) * mechanisms)
@@ -218,9 +212,7 @@ def assign_positions(subdomain, located, in_preferred):
 
 
 def complete_plan(d, plan):
-    """Return the plan of a rank with the subdomains of all ranks and their `Totals`; all ranks must
-    call.
-    """
+    """Return the plan of a rank with the subdomains of all ranks and their `Totals`; all ranks must call."""
     team, subdomain = d.subdomain.team, described(d)
     partition, totals = zip(*team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=())))))
     return replace(plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals))

@@ -200,9 +200,7 @@ def quantity_rows(d, positions, quantity, component):
 
 
 def pressure_rows(d, positions):
-    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic
-    stress.
-    """
+    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic stress."""
     number = numbers(d, positions.element)
     if len(positions) and d.fluid[positions.element[0]]:
         return d.offset("pressure") + number, positions.values
@@ -248,7 +246,5 @@ def full_law(constants):
 
 
 def is_fluid_at(d, element):
-    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`,
-    have no meaning.
-    """
+    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`, have no meaning."""
     return d.fluid[np.maximum(element, -1)]

@@ -222,9 +222,7 @@ def boxes_at(d, home):
 
 
 def moment_samples(home, boxes, position, degree):
-    """Return (box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is
-    not distributed.
-    """
+    """Return (box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not distributed."""
     lattice = lattice_of(home, boxes)
     points = np.polynomial.legendre.leggauss(degree)[0]
     axes = [axis_samples(a, position[a], home, lattice, points) for a in range(3)]

@@ -252,9 +252,7 @@ def grid_of(d, domain):
 
 
 def table_of(d, arranged):
-    """Return the `ElementTable` of an `ArrangedFamily`: its arrays, which are not copied, and
-    centres.
-    """
+    """Return the `ElementTable` of an `ArrangedFamily`: its arrays, which are not copied, and centres."""
     points, shapes = (arranged.arrays[f"{arranged.family.name}_{name}"].data for name in ("points", "geometry"))
     return ElementTable(points, shapes, arranged.order.arrange(d.centres))
 
@@ -292,9 +290,7 @@ def identity_of(d, arrays):
 
 
 def source_problems(d, sources):
-    """Return the problems of sources that a fluid cannot have: forces, moments with shear, slipping
-    faults.
-    """
+    """Return the problems of sources that a fluid cannot have: forces, moments with shear, slipping faults."""
     problems = []
     for source in sources:
         refused = _not_in_fluid(source)  # on the floor of a sea it acts on the solid

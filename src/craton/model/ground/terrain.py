@@ -274,9 +274,7 @@ def heights(terrain, region):
 
 
 def _lookup(ground, region, name):
-    """Coordinates at which elevations are extreme within a region: those of the surface there, and
-    its ends.
-    """
+    """Coordinates at which elevations are extreme within a region: those of the surface there, and its ends."""
     low, high = region.bounds(name)
     nodes = np.asarray(getattr(ground, name, ()), float)  # a profile has no y
     return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))

@@ -274,9 +274,7 @@ def _draped(nodes, surfaces, references):
 
 
 def _unfolded(mesh):
-    """Return the mesh, if the Jacobians of its elements are positive at their corners and between
-    them.
-    """
+    """Return the mesh, if the Jacobians of its elements are positive at their corners and between them."""
     least = shape.determinants(mesh.nodes, mesh.elements, np.linspace(-1, 1, mesh.order + 1)).min(axis=1)
     e = int(np.argmin(least))
     if least[e] <= 0:

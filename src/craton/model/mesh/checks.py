@@ -133,9 +133,7 @@ def _jacobians(mesh, owners, degree):
 
 
 def _least(mesh, elements, degree):
-    """Least Jacobian of elements (ne, 8 or 27), m3, over the GLL points; where it is (index in the
-    lattice).
-    """
+    """Least Jacobian of elements (ne, 8 or 27), m3, over the GLL points; where it is (index in the lattice)."""
     points = shape.gll_points(degree)
     affine = shape.is_affine(mesh.nodes, elements)
     least, where = np.empty(len(elements)), np.zeros(len(elements), int)
@@ -207,9 +205,7 @@ def _middles(mesh, owners, degree):
 
 
 def _loose(mesh, owners, degree):
-    """Duplicate and hanging nodes: both leave unmatched faces, so nodes of boundary faces are all
-    that need a look.
-    """
+    """Duplicate and hanging nodes: both leave unmatched faces, so nodes of boundary faces are all that need a look."""
     from scipy.spatial import cKDTree
 
     rows = np.argwhere(owners == 1)
@@ -246,9 +242,7 @@ def _loose(mesh, owners, degree):
 
 
 def _lies_on(places, target, sizes, turns=8):
-    """Whether points (m, 3) lie on faces given by their nodes (m, 4 or 9, 3): Newton for the
-    nearest point of each.
-    """
+    """Whether points (m, 3) lie on faces given by their nodes (m, 4 or 9, 3): Newton for the nearest point of each."""
     p = 2 if places.shape[1] == 4 else 3
     s, t = np.zeros((2, len(target)))
     for _ in range(turns):

@@ -121,9 +121,7 @@ def _serendipity(places):
 
 
 def _face_sets(parts, renumbered, corners):
-    """Face sets: those that the file gives by element and side, and those that it gives as
-    quadrilaterals.
-    """
+    """Face sets: those that the file gives by element and side, and those that it gives as quadrilaterals."""
     sets = {name: [np.column_stack(pair)] for name, pair in parts.sides.items()}
     if parts.quads:
         quads = renumbered[np.concatenate([q for q, _ in parts.quads])]

@@ -78,9 +78,7 @@ class HexMesh:
         return np.array([self.nodes[used].min(axis=0), self.nodes[used].max(axis=0)])
 
     def quality(self):
-        """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, 0 or less
-        where it is folded.
-        """
+        """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, 0 or less where it is folded."""
         return shape.quality(self.nodes, self.elements)
 
     def elevated(self):

@@ -96,9 +96,7 @@ class Cells:
 
     @cached_property
     def sizes(self):
-        """Cells by their size, each class with a tree of its own: list of (radius of the largest,
-        numbers, tree).
-        """
+        """Cells by their size, each class with a tree of its own: list of (radius of the largest, numbers, tree)."""
         from scipy.spatial import cKDTree
 
         radius = np.linalg.norm(self.boxes[1] - self.boxes[0], axis=1) / 2
@@ -222,9 +220,7 @@ class Cells:
 
 
 def _solved(matrix, right):
-    """Solutions of small systems; where one is singular, the step of steepest descent takes its
-    place.
-    """
+    """Solutions of small systems; where one is singular, the step of steepest descent takes its place."""
     try:
         return np.linalg.solve(matrix, right[..., None])[..., 0]
     except np.linalg.LinAlgError:
@@ -322,9 +318,7 @@ class Locator:
         return which[inside], cells[inside], local[inside]
 
     def _inside(self, cells, at):
-        """Return reference coordinates of positions in a cell each, and whether the cells hold
-        them.
-        """
+        """Return reference coordinates of positions in a cell each, and whether the cells hold them."""
         coordinates, missed = self.cells.inverse(cells, at)
         size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
         return np.clip(coordinates, -1, 1), (np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE) & (

@@ -134,9 +134,7 @@ class ChunkSide(Side):
         return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * angle) / self.angle
 
     def slopes(self, coordinates):
-        """Return slopes as `PlaneSide.slopes`, along the angle at equal radius and equal other
-        angle.
-        """
+        """Return slopes as `PlaneSide.slopes`, along the angle at equal radius and equal other angle."""
         x, y, z = np.moveaxis(coordinates, 1, 0)
         tangents, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
         square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)

@@ -120,9 +120,7 @@ def absorbing_faces(d):
 
 
 def damping_of_faces(d, rows, fluid):
-    """Return the points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1)
-    of the fluid.
-    """
+    """Return the points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
     points, vectors, samples = values_on_faces(d, rows)
     if fluid:
         return sum_at_points(points, (np.linalg.norm(vectors, axis=1) / (samples["rho"] * samples["vp"]))[:, None])
@@ -197,9 +195,7 @@ def coupled_pairs(d):
 
 
 def interface(d):
-    """Return the faces between fluid and solid elements: rows (fluid element, face, solid element,
-    face).
-    """
+    """Return the faces between fluid and solid elements: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():
         return np.empty((0, 4), int)
     corners = d.mesh.corners

@@ -58,9 +58,7 @@ def moduli_to_keep(scenario, sampler, elements, nodes, ranks):
 
 
 def store_moduli(samples, places, out):
-    """Store lambda and mu, Pa, of isotropic samples (n, nodes) at their places (n,) in out (..., 2,
-    nodes).
-    """
+    """Store lambda and mu, Pa, of isotropic samples (n, nodes) at their places (n,) in out (..., 2, nodes)."""
     values = [np.ascontiguousarray(samples[name]) for name in ("vp", "vs", "rho")]
     mesh_terms.compiled(f"moduli_{out.dtype}", *values[0].shape, *values, np.ascontiguousarray(places, np.int64), out)
 

@@ -96,9 +96,7 @@ class Kind:
 
     @property
     def stored(self):
-        """Memory variables of a node: 5 of each mechanism, 6 with bulk attenuation, filled up to a
-        multiple of 4.
-        """
+        """Memory variables of a node: 5 of each mechanism, 6 with bulk attenuation, filled up to a multiple of 4."""
         return -(-len(self.relaxation) * (5 + self.bulk) // 4) * 4
 
     @property
@@ -148,9 +146,7 @@ def fluid(kind):
 
 
 def element_operator(name, kind, fields, writes, reads):
-    """Return the operator of elements of a kind; in absorbing layers it has another function and
-    the layer's arrays.
-    """
+    """Return the operator of elements of a kind; in absorbing layers it has another function and the layer's arrays."""
     function = name
     if kind.axes:
         function, writes, reads = f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1])
@@ -226,9 +222,7 @@ def machines(kind):
 
 
 def cost(kind, fields):
-    """Return least reals moved and flops of an element; global points count as degree^3 per
-    element.
-    """
+    """Return least reals moved and flops of an element; global points count as degree^3 per element."""
     n, unique = kind.degree + 1, kind.degree**3
     nodes = n**3
     rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)

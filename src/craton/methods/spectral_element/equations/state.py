@@ -59,9 +59,7 @@ class State:
         return self.fields[name][0]
 
     def arrays(self, precision, exact=False):
-        """Return blocks and their parts as arrays of a plan; forces in fixed point (int64) if
-        `exact`.
-        """
+        """Return blocks and their parts as arrays of a plan; forces in fixed point (int64) if `exact`."""
         arrays = {}
         for block, dtype in (("state", precision), ("forces", "int64" if exact else precision)):
             fields = {name: field for name, field in self.fields.items() if name.endswith(FORCE) == (block == "forces")}

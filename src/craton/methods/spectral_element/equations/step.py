@@ -68,9 +68,7 @@ def inverse_mass_arrays(d):
 
 
 def exchange_arrays(d):
-    """Return arrays and, for each medium, the exchange that completes its forces at points of
-    several ranks.
-    """
+    """Return arrays and, for each medium, the exchange that completes its forces at points of several ranks."""
     arrays, exchanges, dtype = {}, {}, "int64" if d.exact else d.precision
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
         medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(field, components, dtype, d.exact)

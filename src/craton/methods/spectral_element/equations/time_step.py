@@ -194,9 +194,7 @@ def likely_of_kinds(d, quotients, kinds):
 
 
 def largest_of(values, count):
-    """Return the places of the `count` largest values (n,), and of those that are equal to the
-    least of them.
-    """
+    """Return the places of the `count` largest values (n,), and of those that are equal to the least of them."""
     if len(values) <= count:
         return np.arange(len(values))
     return np.flatnonzero(values > (1 - 2 * EQUAL) * np.partition(values, -count)[-count])
@@ -393,9 +391,7 @@ def courant_number(d, element, step):
 
 
 def p_speed(samples, relaxation):
-    """Return the speed of P waves at the highest frequencies; in an anisotropic medium along the
-    stiffest axis.
-    """
+    """Return the speed of P waves at the highest frequencies; in an anisotropic medium along the stiffest axis."""
     if "stiffness" in samples:
         law = sampling.moduli(samples, relaxation)[0]
         return np.sqrt(law[:, sampling.NORMAL].max(axis=1) / samples["rho"])
@@ -403,9 +399,7 @@ def p_speed(samples, relaxation):
 
 
 def shortest_times(element, coordinates, speed):
-    """Return the shortest time between neighbouring nodes of each element at the faster of their
-    speeds, s: (ne,).
-    """
+    """Return the shortest time between neighbouring nodes of each element at the faster of their speeds, s: (ne,)."""
     n = element.n
     cube, fast = coordinates.reshape(-1, 3, n, n, n), speed.reshape(-1, n, n, n)
     least = np.full(len(cube), np.inf)

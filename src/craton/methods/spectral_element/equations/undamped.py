@@ -183,9 +183,7 @@ class Undamped:
             return self.products(weighed.get("fluid"))
 
     def products(self, fluid_force):
-        """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f
-        chi.
-        """
+        """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
         of_rank = np.zeros(2)
         for medium in self.media:
             every = self.partial_products(medium, slice(None), fluid_force)
@@ -230,9 +228,7 @@ class Undamped:
             self.stages[name].inner(0)
 
     def advance(self, norm, alpha=0.0, beta=0.0):
-        """Make the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the
-        previous vector.
-        """
+        """Make the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the previous vector."""
         for medium in self.media:
             vector, image, before = (self.array(medium, name) for name in ("vector", "image", "before"))
             arrays, compiled = (vector, image, before, self.mass[medium]), self.compiled()
@@ -310,9 +306,7 @@ def products(machine, vector, force, mass, stiffness=None):
 
 
 def products_on_host(compiled, vector, force, mass, stiffness=None):
-    """Return `products`, in double precision and always in the same order, by compiled code or, for
-    None, by NumPy.
-    """
+    """Return `products`, in double precision and always in the same order, by compiled code or, for None, by NumPy."""
     if compiled is not None:
         sums = np.empty(2)
         compiled.call(f"products_{vector.dtype}_{vector.shape[1]}", len(vector), vector, force, mass, stiffness, sums)
@@ -326,9 +320,7 @@ def products_on_host(compiled, vector, force, mass, stiffness=None):
 
 
 def advance(compiled, vector, force, before, mass, norm, alpha, beta):
-    """Replace a slab of the vector and of the one before, (points, components), as
-    `Undamped.advance`.
-    """
+    """Replace a slab of the vector and of the one before, (points, components), as `Undamped.advance`."""
     if compiled is not None:
         numbers = map(float, (norm, alpha, beta))
         shape, name = vector.shape, f"advance_{vector.dtype}"

@@ -82,9 +82,7 @@ class Chunk(Table):
 
     @property
     def centre(self):
-        """Longitude and latitude of the (first) chunk; of the whole Earth 0, 0 where nothing else
-        is said.
-        """
+        """Longitude and latitude of the (first) chunk; of the whole Earth 0, 0 where nothing else is said."""
         return self.longitude or 0.0, self.latitude or 0.0
 
     def _problems(self):

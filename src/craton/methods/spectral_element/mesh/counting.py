@@ -241,9 +241,7 @@ def outer_elements(stack, window, grid):
 
 
 def shared_points(stack, window, grid, degree):
-    """Return the number of points at the sides that a window shares with others: the points of
-    windows of no width.
-    """
+    """Return the number of points at the sides that a window shares with others: the points of windows of no width."""
     x0, x1, y0, y1 = window
     x, y = x1 if x1 < stack.count[0] else x0, y1 if y1 < stack.count[1] else y0
     sides = cuts(window, grid, stack.count)

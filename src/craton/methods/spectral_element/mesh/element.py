@@ -93,9 +93,7 @@ def lagrange(points, where):
 
 
 def lagrange_slopes(points, where):
-    """Evaluate the derivatives of the Lagrange polynomials of points: (..., n), arguments as for
-    `lagrange`.
-    """
+    """Evaluate the derivatives of the Lagrange polynomials of points: (..., n), arguments as for `lagrange`."""
     points, where = np.asarray(points, float), np.asarray(where, float)
     n = len(points)
     total = np.zeros((*where.shape, n))

@@ -69,9 +69,7 @@ def families(medium, layers=None):
 
 
 def families_of_medium(d, elements, fluid, axes, across):
-    """Return the families of elements of one medium, all outside absorbing layers or in the same
-    layers: list.
-    """
+    """Return the families of elements of one medium, all outside absorbing layers or in the same layers: list."""
     shape, constant, medium_families = shapes_of(d)[elements], ~d.statistics.varying[elements], []
     # there, the contribution of an element must not depend on the other elements of its rank
     if not d.deterministic:
@@ -104,9 +102,7 @@ def merge_rare_shapes(shape):
 
 
 def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=False):
-    """Return one family; the constants of its attenuation, which follow from the time step, are
-    still zeros.
-    """
+    """Return one family; the constants of its attenuation, which follow from the time step, are still zeros."""
     mechanisms = 0 if fluid or d.relaxation is None else len(d.relaxation.omega)
     kind = operators.Kind(
         d.element.degree,
@@ -268,9 +264,7 @@ def arrays_and_launch(d, arranged):
 
 
 def relaxing(d, kind):
-    """Return a kind with the constants of its mechanisms of attenuation for the step of a
-    `Discretisation`.
-    """
+    """Return a kind with the constants of its mechanisms of attenuation for the step of a `Discretisation`."""
     if not kind.relaxation:
         return kind
     return replace(kind, relaxation=operators.relaxation_constants(d.relaxation, d.dt))
@@ -291,9 +285,7 @@ def elastic_launch(d, arranged):
 
 
 def launch_of(d, arranged, kind, arrays):
-    """Return the launch of a family's operator of a kind; the name of an array that is not in
-    `arrays` is empty.
-    """
+    """Return the launch of a family's operator of a kind; the name of an array that is not in `arrays` is empty."""
     family, order = arranged.family, arranged.order
     op = operators.fluid(kind) if family.fluid else operators.stiffness(kind)
     names = tuple(

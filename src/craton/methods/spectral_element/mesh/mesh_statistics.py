@@ -182,9 +182,7 @@ def add_at(total, points, values):
 
 
 def scan_slice(geometry, sampler, moduli, part):
-    """Return what `scan_batch` gives for a slice of elements: for those with uniform material, and
-    for the others.
-    """
+    """Return what `scan_batch` gives for a slice of elements: for those with uniform material, and for the others."""
     elements = np.arange(part.start, part.stop)
     local, centres = geometry.shapes(elements), geometry.centres[elements]
     z = centres[:, 2:] + product(local[:, 2], mesh_terms.interpolation(geometry.element.degree)[0])

@@ -82,9 +82,7 @@ def jacobian(element, local, nodes=slice(None)):
 
 
 def jacobian_rows(element, local, nodes=slice(None)):
-    """Return d x_r / d xi_s at the points, or at selected nodes, rows [element][r] and columns
-    [s][node].
-    """
+    """Return d x_r / d xi_s at the points, or at selected nodes, rows [element][r] and columns [s][node]."""
     slopes = interpolation(element.degree)[1][:, :, nodes]
     return product(local.reshape(-1, 27), slopes.reshape(27, -1))
 
@@ -114,9 +112,7 @@ def determinants(element, local):
 
 
 def metric(element, local):
-    """Return d xi_s / d x_r in rows 3 s + r, then det J: (ne, 10, n^3); the kernels' GEOMETRY =
-    STORED.
-    """
+    """Return d xi_s / d x_r in rows 3 s + r, then det J: (ne, 10, n^3); the kernels' GEOMETRY = STORED."""
     a, det = cofactors(jacobian(element, local))
     return np.concatenate([(a / det[:, None, None]).reshape(len(local), 9, -1), det[:, None]], 1)
 

@@ -80,9 +80,7 @@ class Places:
         return local_top if self.team is None else JoinedTop(local_top, self.team)
 
     def find_elements(self, locator, xyz, nearest):
-        """Locate positions in the lowest of several elements; in any of them without `nearest`, for
-        snapshots.
-        """
+        """Locate positions in the lowest of several elements; in any of them without `nearest`, for snapshots."""
         located = locator.find(xyz, nearest)
         if not nearest:
             return located
@@ -164,9 +162,7 @@ class JoinedTop:
     team: Any
 
     def surface(self, x, y):
-        """Return the elevation of the top at points, m, the highest that any rank has; nan beside
-        the mesh.
-        """
+        """Return the elevation of the top at points, m, the highest that any rank has; nan beside the mesh."""
         return np.fmax.reduce(self.team.every(lambda: self.local.surface(x, y)))
 
 

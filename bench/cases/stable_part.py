@@ -35,7 +35,7 @@ from craton.model.mesh import hexmesh
 from craton.model.mesh.hexmesh import Prepared
 from craton.scenario import SpectralScenario
 from craton.tables.medium import Regions
-from craton.validation.spectral import given
+from craton.validation.spectral import with_model
 
 sys.path.insert(0, str(ROOT / "tests" / "cases"))
 
@@ -64,7 +64,7 @@ def random_meshes():
         case.tables["run"] = {"degree": degree, "precision": "float32"}
         shape = {n: round(getattr(case, n), 3) for n in ("graded", "sheared", "moved", "curved")}
         name = f"random {seed}, {case.kind}, {' '.join(f'{n} {v}' for n, v in shape.items() if v)}"
-        yield name, lambda case=case: (case.scenario, given(case.scenario, stepcase.mesh(case)))
+        yield name, lambda case=case: (case.scenario, with_model(case.scenario, stepcase.mesh(case)))
 
 
 def box(counts, layers, degree=4, boundaries="stacey", top="free", **model):

@@ -19,7 +19,7 @@ from craton.model.mesh import hexmesh
 from craton.model.mesh.hexmesh import named_by_place
 from craton.scenario import SpectralScenario
 from craton.survey.receivers import build as receivers_of
-from craton.validation.spectral import given
+from craton.validation.spectral import with_model
 
 KINDS = ("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake")
 FACES = ("top", "bottom", "west", "east", "south", "north")
@@ -173,7 +173,7 @@ def box(counts=(4, 4, 4), edge=20.0, model=None, run=None, boundaries="stacey", 
 def discretised(case):
     """Discretisation without sources."""
     scenario = case.scenario
-    return discretise(scenario, given(scenario, mesh(case)), [], SingleRank(), CPU(threads=1))
+    return discretise(scenario, with_model(scenario, mesh(case)), [], SingleRank(), CPU(threads=1))
 
 
 def true_limit(d):

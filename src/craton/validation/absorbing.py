@@ -25,13 +25,9 @@ def decay(what, times, left):
     """Rows: the ratio at 2.8 s and 4 s, and the most that it rises after 3 s."""
     late = left[times >= 3]
     rise = f"{what}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s"
-    return [
-        *(
-            row(f"{what}: energy / peak at {t:g} s", np.interp(t, times, left), m)
-            for t, m in ((2.8, 1e-5), (4.0, 1e-6))
-        ),
-        row(rise, late.max() / late[0], 1.0),
-    ]
+    limits = {2.8: 1e-5, 4.0: 1e-6}
+    rows = [row(f"{what}: energy / peak at {t:g} s", np.interp(t, times, left), limit) for t, limit in limits.items()]
+    return [*rows, row(rise, late.max() / late[0], 1.0)]
 
 
 def energies(scenario, device, every=0.05):

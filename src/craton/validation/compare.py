@@ -31,8 +31,8 @@ GROUPS, CASES = load()
 
 def runs(case):
     """Tables of the runs of a case: its own, or of the case that a run is `like`, with the changes of each item of `runs`."""
-    own = {key: value for key, value in case.items() if key != "runs"}
-    return [merged(CASES[run["like"]] if "like" in run else own, run) for run in case.get("runs", [{}])]
+    alone = {key: value for key, value in case.items() if key != "runs"}
+    return [merged(CASES[run["like"]] if "like" in run else alone, run) for run in case.get("runs", [{}])]
 
 
 def misfit(computed, expected):

@@ -48,13 +48,8 @@ def seismogram(axes, row):
     axes.plot(t, factor * expected, color="black", linewidth=2.2, label="exact")
     axes.plot(t, factor * computed, color=COLOURS["N"], linewidth=1.0, label="craton")
     below = 1.6 * np.abs(expected).max()
-    axes.plot(
-        t,
-        factor * (MAGNIFIED * (computed - expected) - below),
-        color="0.5",
-        linewidth=0.8,
-        label=f"difference x {MAGNIFIED}",
-    )
+    difference = factor * (MAGNIFIED * (computed - expected) - below)
+    axes.plot(t, difference, color="0.5", linewidth=0.8, label=f"difference x {MAGNIFIED}")
     strong = t[np.abs(expected) > 0.005 * np.abs(expected).max()]
     axes.set(xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)), xlabel="time (s)", ylabel=unit)
     axes.set_title(short(row["what"]), fontsize=8.5, fontweight="normal")
@@ -69,15 +64,8 @@ def misfits(axes, rows, names):
     """Draw a point for each row, misfit over limit, on a line of the chart for each case."""
     for row in rows:
         share = max(row["misfit"] / row["limit"], LEAST)
-        colour = COLOURS["E"] if row["passed"] else COLOURS["N"]
-        axes.plot(
-            share,
-            names.index(row["case"]),
-            marker="o" if row["passed"] else "X",
-            color=colour,
-            markersize=5,
-            linestyle="none",
-        )
+        look = {"marker": "o", "color": COLOURS["E"]} if row["passed"] else {"marker": "X", "color": COLOURS["N"]}
+        axes.plot(share, names.index(row["case"]), markersize=5, linestyle="none", **look)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xscale="log", xlabel="misfit / limit", ylim=(len(names) - 0.4, -0.6), yticks=range(len(names)))
     axes.set_yticklabels(names)

@@ -26,17 +26,15 @@ MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
 UNUSED = {"kind": "explosion", "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}  # `prepared` leaves it out
 
 
-def given(scenario, mesh):
-    """Return a mesh of one's own, None for none."""
-    if mesh is None:
-        return None
+def with_model(scenario, mesh):
+    """Return the `Prepared` of a mesh of one's own and the model of a scenario."""
     sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     return Prepared(mesh.reordered(locality(mesh)), sampler)
 
 
 def run_on_mesh(scenario, device, mesh):
     """Run on a mesh of one's own and return the Result."""
-    planned, machine = build(MeshDomain(scenario, given(scenario, mesh), machine=planner())), backend(device)
+    planned, machine = build(MeshDomain(scenario, with_model(scenario, mesh), machine=planner())), backend(device)
     waves.check_memory(planned, machine)
     return waves.compute(Job(scenario, planned, machine, progress=False), machine.commit(planned)).finished()
 
@@ -54,9 +52,8 @@ def moved(mesh, most, seed):
     """Return a mesh whose inner nodes are moved at random by up to so much along each axis."""
     low, high = mesh.bounds()
     inside = ((mesh.nodes > low + 1e-6) & (mesh.nodes < high - 1e-6)).all(axis=1)
-    return replace(
-        mesh, nodes=mesh.nodes + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None]
-    )
+    moves = np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape)
+    return replace(mesh, nodes=mesh.nodes + moves * inside[:, None])
 
 
 # --- from an initial state ------------------------------------------------------------------------
@@ -71,11 +68,9 @@ def without_source(tables):
 
 def prepared(scenario, mesh=None):
     """Return the Discretisation and the Plan of a scenario without sources."""
-    own, receivers = (
-        given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh),
-        survey_receivers.build(scenario),
-    )
-    d = discretise(scenario, own, [], SingleRank(), planner())
+    receivers = survey_receivers.build(scenario)
+    on_mesh = with_model(scenario, meshing.mesh_of(scenario) if mesh is None else mesh)
+    d = discretise(scenario, on_mesh, [], SingleRank(), planner())
     channels = survey_channels.channels(len(receivers), scenario.output.waveforms)
     return d, assemble(Setup(ElementSpace(d), scenario, [], receivers, channels, []), Reuse(keep=False))
 

@@ -21,9 +21,7 @@ def misfits(case: dict, device: str) -> list[dict]:
     for run in runs(case):
         data, about = computed(run, device)
         comparison = seismograms(run, data, compared) if "exact" in run else None
-        views = (
-            [with_width(run, comparison, width) for width in run["widths"]] if "widths" in run else [(run, comparison)]
-        )
+        views = [with_width(run, comparison, width) for width in run.get("widths", ())] or [(run, comparison)]
         if run["measure"] != "none":
             rows += [one for view, traces in views for one in MEASURES[run["measure"]](view | about, data, traces)]
         compared.append((run, comparison))
@@ -182,14 +180,8 @@ def offsets(run, data, comparison):
     """Misfit of displacement, and the static offsets up and north against those observed."""
     t, traces, expected = comparison
     text = words(run)
-    rows = [
-        row(
-            f"{text}: displacement at 5 degrees",
-            misfit(traces, expected),
-            run["limit"],
-            (t, traces[0, 2], expected[0, 2]),
-        )
-    ]
+    curves = (t, traces[0, 2], expected[0, 2])
+    rows = [row(f"{text}: displacement at 5 degrees", misfit(traces, expected), run["limit"], curves)]
     late = (t > run["late"][0]) & (t < run["late"][1])
     for name, trace, offset in zip(("vertical", "north"), traces[0, :0:-1], run["offsets"]):
         value = float(trace[late].mean())

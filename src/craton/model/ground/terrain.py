@@ -297,20 +297,13 @@ def problems(terrain, region, key="model"):
     lowest, upper = float(z.min()), heights(terrain, region)[1]
     problems = []
     if upper > high - room * (1 - 1e-9):
+        needs = f"it needs {'a spacing of ' if room else ''}air above it"
+        message = f"the surface rises to {upper:.10g} m, the domain to {high:.10g} m: {needs}"
         problems.append(
-            Problem(
-                where,
-                f"the surface rises to {upper:.10g} m, the domain to {high:.10g} m: "
-                f"it needs {'a spacing of ' if room else ''}air above it",
-                f"raise the top of the domain above {upper + room:.10g} m (domain.size)",
-            )
+            Problem(where, message, f"raise the top of the domain above {upper + room:.10g} m (domain.size)")
         )
     if lowest <= low:
-        problems.append(
-            Problem(
-                where,
-                f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
-                "lower domain.origin, or check the unit and the sign of the elevations",
-            )
-        )
+        message = f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m"
+        remedy = "lower domain.origin, or check the unit and the sign of the elevations"
+        problems.append(Problem(where, message, remedy))
     return problems

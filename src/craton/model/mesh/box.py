@@ -94,11 +94,8 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
 def _check(origin, size, element_size, refine):
     for name, values in (("domain.size", size), ("domain.element_size", element_size)):
         if not (np.isfinite(values).all() and (values > 0).all()):
-            refuse(
-                name,
-                f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0",
-                "Give lengths in metres.",
-            )
+            words = f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0"
+            refuse(name, words, "Give lengths in metres.")
     for i, (_, factor) in enumerate(refine):
         if factor not in bricks.BRICKS:
             text = f"it is {factor}; elements can be coarsened only by 2 or 3"
@@ -116,11 +113,8 @@ def _counts(size, element_size, factors):
         asked = max(1, ceil(size[axis] / element_size[axis] - ROUNDING))
         fitted = ceil(asked / unit) * unit
         if fitted > 2 * asked:
-            refuse(
-                "domain.refine",
-                f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
-                "Leave out refinements, make the domain longer, or element_size smaller.",
-            )
+            words = f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}"
+            refuse("domain.refine", words, "Leave out refinements, make the domain longer, or element_size smaller.")
         counts.append(fitted)
     return counts
 
@@ -151,11 +145,9 @@ def _sampled(surfaces, origin, size, counts, element_size):
     for i, z in enumerate(values):
         if not np.isfinite(z).all():
             j, k = np.argwhere(~np.isfinite(z))[0]
-            refuse(
-                "model",
-                f"{_name(i, len(values))} has no elevation at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m, inside the domain",
-                "Give a surface that covers the domain.",
-            )
+            place = f"(x, y) = ({x[k]:.10g}, {y[j]:.10g}) m, inside the domain"
+            words = f"{_name(i, len(values))} has no elevation at {place}"
+            refuse("model", words, "Give a surface that covers the domain.")
     for i, (above, below) in enumerate(pairwise(values)):
         gap = above - below
         if gap.min() <= THINNEST * element_size[2]:
@@ -194,11 +186,10 @@ def _layers(references, thickest, element_size, refine):
     unmet = [factor for axis, factor in pending if axis == 1]
     if unmet or waiting:
         text = f"{len(unmet) + len(waiting)} of {len(refine)} refinements do not fit above the bottom, at {references[-1]:g} m"
-        refuse(
-            "domain.refine",
-            text,
-            "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain.",
+        remedy = (
+            "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain."
         )
+        refuse("domain.refine", text, remedy)
     return layers
 
 
@@ -279,9 +270,7 @@ def _unfolded(mesh):
     e = int(np.argmin(least))
     if least[e] <= 0:
         x, y, z = mesh.centroids()[e]
-        refuse(
-            "domain.element_size",
-            f"the surfaces are so steep that the element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
-            "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter.",
-        )
+        place = f"(x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m"
+        remedy = "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter."
+        refuse("domain.element_size", f"the surfaces are so steep that the element at {place} is folded", remedy)
     return mesh

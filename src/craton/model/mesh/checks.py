@@ -26,7 +26,7 @@ def problems(mesh, degree=4, key="domain.mesh"):
             break
     else:
         owners = numbering.sharing(mesh.elements)
-        findings = [found for check in CHECKS for found in check(mesh, owners, degree)]
+        findings = [finding for check in CHECKS for finding in check(mesh, owners, degree)]
     return [Problem(key, *texts) for texts in findings]
 
 
@@ -282,10 +282,8 @@ def _tags(mesh, owners, degree):
         bad = (rows < 0).any(axis=1) | (rows[:, 0] >= mesh.size) | (rows[:, 1] > 5)
         if bad.any():
             e, f = rows[np.argmax(bad)]
-            text = (
-                f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5"
-            )
-            yield text, "Write the face set again."
+            limits = f"elements are 0 to {mesh.size - 1}, faces 0 to 5"
+            yield f"the face set {name!r} names face {f} of element {e}; {limits}", "Write the face set again."
         coded[name] = rows[~bad] @ np.array([6, 1])
     outer = np.argwhere(owners == 1) @ np.array([6, 1])
     count = np.bincount(np.concatenate([np.empty(0, int), *coded.values()]), minlength=6 * mesh.size)[outer]

@@ -40,15 +40,16 @@ class HexMesh:
     def __post_init__(self):
         elements = np.ascontiguousarray(self.elements, dtype=np.int32)
         if elements.ndim != 2 or elements.shape[1] not in (8, 27):
-            raise ValueError(
-                f"elements have the shape {np.shape(self.elements)}; it must be (number, 8) or (number, 27)"
-            )
-        regions = np.zeros(len(elements)) if self.regions is None else self.regions
-        faces = {name: np.asarray(rows, dtype=np.int32).reshape(-1, 2) for name, rows in self.faces.items()}
-        arrays = {"nodes": np.ascontiguousarray(self.nodes, dtype=float), "elements": elements, "faces": faces}
-        for name, value in (
-            arrays | {"regions": np.asarray(regions, np.int32), "region_names": tuple(self.region_names)}
-        ).items():
+            shape_given = np.shape(self.elements)
+            raise ValueError(f"elements have the shape {shape_given}; it must be (number, 8) or (number, 27)")
+        values = {
+            "nodes": np.ascontiguousarray(self.nodes, dtype=float),
+            "elements": elements,
+            "regions": np.asarray(np.zeros(len(elements)) if self.regions is None else self.regions, np.int32),
+            "region_names": tuple(self.region_names),
+            "faces": {name: np.asarray(rows, dtype=np.int32).reshape(-1, 2) for name, rows in self.faces.items()},
+        }
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property

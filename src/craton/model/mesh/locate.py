@@ -2,7 +2,7 @@
 elevation of the mesh's top.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from typing import Any
 
@@ -42,6 +42,11 @@ class Located:
 
     def __len__(self):
         return len(self.element)
+
+    @classmethod
+    def joined(cls, parts):
+        """Return the locations of all positions of some parts, one part after another."""
+        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def some(self, which):
         """Locations of selected positions."""

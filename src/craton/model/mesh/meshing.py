@@ -53,16 +53,8 @@ def mesh_of(scenario, most=None):
     top, surface, curved = top_of(scenario)
     size = (*domain.extent[:2], top - domain.corner[2])
     refine = [(step.below, step.factor) for step in domain.refine]
-    return box_mesh(
-        domain.corner,
-        size,
-        element_size_of(scenario),
-        interfaces_of(scenario),
-        surface,
-        refine,
-        2 if curved else 1,
-        most,
-    )
+    edge, interfaces, order = element_size_of(scenario), interfaces_of(scenario), 2 if curved else 1
+    return box_mesh(domain.corner, size, edge, interfaces, surface, refine, order, most)
 
 
 def top_of(scenario):

@@ -149,10 +149,9 @@ def _edge_ends():
 @lru_cache
 def _face_edges():
     """Edges of the six faces, two opposite ones and two opposite ones: (6, 4)."""
-    names = {frozenset(map(int, pair)): e for e, pair in enumerate(_edge_ends())}
-    return np.array(
-        [[names[frozenset((int(f[i]), int(f[j])))] for i, j in ((0, 1), (2, 3), (0, 2), (1, 3))] for f in face_nodes(1)]
-    )
+    edges = {frozenset(pair): e for e, pair in enumerate(_edge_ends().tolist())}
+    sides = ((0, 1), (2, 3), (0, 2), (1, 3))
+    return np.array([[edges[frozenset((face[i], face[j]))] for i, j in sides] for face in face_nodes(1).tolist()])
 
 
 @lru_cache

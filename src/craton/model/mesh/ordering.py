@@ -106,10 +106,8 @@ def colour(chunks):
     for turn in range(PASSES):
         sizes = np.bincount(colours)
         # The largest colours first, and, in turn, the last ones first.
-        rank = (
-            np.argsort(np.argsort(-sizes, kind="stable")) if turn % 2 == 0 else len(sizes) - 1 - np.arange(len(sizes))
-        )
-        colours = _greedy(chunks, rank[colours])
+        first = np.argsort(-sizes, kind="stable") if turn % 2 == 0 else np.arange(len(sizes))[::-1]
+        colours = _greedy(chunks, np.argsort(first)[colours])
     return colours
 
 

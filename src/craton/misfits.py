@@ -334,8 +334,7 @@ def window(data, left, right, taper_percentage=0.15, taper_type="hann"):
 
     problems = []
     if taper_type not in TAPERS:
-        remedy = f"choose one of {', '.join(TAPERS)}"
-        problems.append(Problem("taper_type", f"there is no taper {taper_type!r}", remedy))
+        problems.append(Problem("taper_type", f"there is no taper {taper_type!r}", choice(taper_type, TAPERS)))
     if not 0 <= taper_percentage <= 1:
         problems.append(Problem("taper_percentage", f"{taper_percentage!r} is no part of a window", "use 0 to 1"))
     left, right = (xr.DataArray(limit).astype(float) for limit in (left, right))

@@ -347,8 +347,9 @@ def slabs(hull, axis, unit, count):
     """At most `count` boxes, cut along an axis (0: planes, 4: points along x) after whole units:
     there elements share no points.
     """
-    units = -(-int(hull[axis + 1] - hull[axis]) // (unit if axis else 1))
-    cuts = hull[axis] + (unit if axis else 1) * np.linspace(0, units, count + 1).astype(np.int32)
+    step = unit if axis else 1
+    units = -(-int(hull[axis + 1] - hull[axis]) // step)
+    cuts = hull[axis] + step * np.linspace(0, units, count + 1).astype(np.int32)
     boxes = np.repeat(hull[None], count, 0)
     boxes[:, axis], boxes[:, axis + 1] = cuts[:-1], np.minimum(cuts[1:], hull[axis + 1])
     return list(boxes[boxes[:, axis] < boxes[:, axis + 1]])

@@ -226,6 +226,12 @@ def test_the_box_holds_the_full_field_and_only_what_bodies_scatter_leaves_it(nam
     assert leaves(run, full) > least
 
 
+def test_a_box_that_ends_above_the_ground_ends_at_it():
+    corners = [PLANE["recording"][0] | {"to": [2000, z]} for z in (0, 300)]
+    at_ground, above = (plan(craton.Scenario(**PLANE | {"recording": [one]})).recordings[0] for one in corners)
+    assert above.about == at_ground.about and above.places == at_ground.places
+
+
 def test_a_recording_is_sought_beside_the_scenario(tmp_path):
     file = tmp_path / "basin.toml"
     file.write_text(dumps(craton.Scenario(**PLANE | taking(tmp_path / "regional"))).replace(f"{tmp_path}/", ""))

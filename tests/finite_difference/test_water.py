@@ -114,6 +114,16 @@ def test_a_cavity_comes_to_rest_beside_a_source(order, beside):
     assert last < 1e-2 * velocity.max() and last < 0.8 * third
 
 
+@pytest.mark.parametrize(("level", "at", "quantity"), [(-80, [800, -85], "pressure"), (-60, [800, -65], "strain_rate")])
+def test_water_too_thin_for_a_receiver_is_refused(level, at, quantity):
+    """Less than a cell has no points; one cell has no derivative along z."""
+    ground = {"x": [0, 500, 1100, 1600], "z": [-300, -90, -90, -300]}
+    model = {"kind": "homogeneous", **SLOW, "topography": ground, "water": {"level": level, "vp": 1500, "rho": 1000}}
+    source, waveforms = moment([400, -700]), {"waveforms": [quantity]}
+    tables = box([1600, 1000], 40.0, model, source, 0.1, [at], waves="P-SV", output=waveforms)
+    refused(ScenarioError, f"in the fluid around a source or receiver at x = {at[0]}, z = {at[1]} m", ran, tables)
+
+
 def test_shear_in_the_water_is_refused():
     on_the_floor = craton.plan(plane(-210.0, moment([800.0, -210.0])))  # there it acts on the rock
     assert "in the solid" in str(on_the_floor.notes["Sources"])

@@ -1,6 +1,7 @@
 """Files and keys within limits: huge and tiny numbers, huge counts, damaged binary files; readers that read many rows at once."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,6 +120,13 @@ def test_pictures_of_every_step_are_not_counted_one_by_one():
     assert steps_of_many[-1] == steps[-1] == 109
     assert set(steps) <= set(steps_of_many) and len(steps_of_many) - len(steps) <= 1
     assert np.array_equal(times_of_many[-len(steps) :], times)
+
+
+@pytest.mark.parametrize(("start", "end", "times"), [(0.0, 0.3, [0.1, 0.2, 0.3]), (0.35, 0.6, [0.4, 0.5, 0.6])])
+def test_pictures_come_from_the_start_to_the_end(start, end, times):
+    """0.3 / 0.1 is less than 3; what was asked for before the start was taken at the first step."""
+    run = SimpleNamespace(start=start, end=end, dt=1e-3, steps=round((end - start) / 1e-3), extra=0)
+    assert np.allclose(pictures.picture_steps(run, 0.1, 0.5)[1], times, atol=1e-3)
 
 
 def same_sources(path, other, kind, names, arrays):

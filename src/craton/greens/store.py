@@ -26,9 +26,8 @@ from craton.survey import leapfrog
 from craton.tables.fields import spatial
 from craton.text import megabytes, text_sections
 
-FORCE = (
-    2.0**40
-)  # N, or m3 of an injected volume: strain rates far above the smallest numbers of float32; no digits are lost
+# N, or m3 of an injected volume: strain rates far above the smallest numbers of float32; no digits are lost
+FORCE = 2.0**40
 BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
 # of seismograms against those of runs, L2: medians and worst of bench/results/greens_cpu.json
 ERRORS = {"float32": "5e-7, at most 1e-5", "16 bits": "6e-5, at most 1e-3"}

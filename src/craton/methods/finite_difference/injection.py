@@ -82,7 +82,10 @@ class GridBoxes:
         if d.planar:
             for corner in corners:
                 corner[1] = 0
-        open_top = d.face("top") == "free" and corners[1][2] >= d.grid.shape[0] - 1
+        top = d.grid.shape[0] - 1
+        open_top = d.face("top") == "free" and corners[1][2] >= top
+        if open_top:  # above it there is nothing
+            corners[1][2] = top
         return Box(*(tuple(map(int, c)) for c in corners), bool(open_top), d.planar)
 
     def box_of_wave(self, wave):

@@ -199,14 +199,21 @@ def reaches_other(d, field, axes, fluid):
 
 def own_points(d, field, position, derivative, fluid):
     """Return indices (k, j, i) of the points around a position that lie wholly in matter, on its
-    side of fluid and solid, and weights fitted to them.
+    side of fluid and solid, and weights fitted to them; refuse a position around which too few do.
     """
     half = d.half(field)
     box = around_position(d, position)
     use = usable_points(d, box, half, fluid)
     k, j, i = (a + low for a, low in zip(np.nonzero(use), box[::2]))
     j = np.full_like(j, position[1]) if d.planar else j
-    return k, j, i, scattered_weights(position, half, (k, j, i), derivative)
+    weights = scattered_weights(position, half, (k, j, i), derivative)
+    if weights is None:
+        xyz = d.grid.origin + d.grid.steps * position
+        where = ", ".join(f"{axis} = {xyz['xyz'.index(axis)]:.6g}" for axis in d.axes)
+        medium = {None: "ground", False: "solid", True: "fluid"}[fluid]
+        words = f"too few points of the grid lie in the {medium} around a source or receiver at {where} m"
+        refuse("domain.spacing", words, "use a smaller one, or move it to where that is thicker than a cell")
+    return k, j, i, weights
 
 
 def around_position(d, position):

@@ -180,7 +180,7 @@ def warnings(d, sources) -> list[str]:
 
 
 def source_problems(d, sources) -> list[Problem]:
-    """Return the sources with shear in a fluid, which has none, and those whose points lack a solid."""
+    """Return the sources with shear in a fluid, which has none: list of Problem."""
     problems = []
     for source in sources if d.holds_fluid and not d.acoustic else ():
         tensors = getattr(source, "tensors", None)

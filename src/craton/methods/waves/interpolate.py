@@ -127,19 +127,25 @@ def scattered_weights(position, half, at, derivative=None):
 
     Parameters
     ----------
-    position, half, derivative
-        As `point_weights` has them.
+    position : (3,) sequence of float
+        x, y, z in units of the spacing.
+    half : (3,) sequence of int
+        1 along the axes x, y, z along which the points lie half a cell after the integer ones.
+    derivative : int, optional
+        Axis of the derivative that is wanted in place of the value.
     at : tuple of int arrays
         Indices (k, j, i) of the points that may be used; along y they may all be the same, in a
         plane.
 
     Returns
     -------
-    ndarray
-        One weight per point.
+    ndarray or None
+        One weight per point; None where there are too few of them.
     """
     offset = np.stack([at[2 - a] + half[a] / 2 - position[a] for a in range(3)], axis=1).astype(float)
-    axes = [a for a in range(3) if np.ptp(offset[:, a]) > 0]
+    axes = [a for a in range(3) if (offset[:, a] != offset[:1, a]).any()]
+    if not len(offset) or derivative not in (None, *axes):
+        return None
     u = offset[:, axes]
     near = np.exp(-(u**2).sum(1) / 2)
     root = np.sqrt(near)[:, None]
@@ -150,6 +156,8 @@ def scattered_weights(position, half, at, derivative=None):
         left, singular, right = np.linalg.svd(matrix, full_matrices=False)
         if len(u) >= matrix.shape[1] and singular[0] < WORST * singular[-1]:
             break
+    if derivative is not None and degree == 0:
+        return None
     wanted = np.zeros(matrix.shape[1])
     wanted[0 if derivative is None else 1 + axes.index(derivative)] = 1.0
     return left @ (right @ wanted / singular) * root[:, 0]

@@ -11,6 +11,7 @@ from craton.core.snapshots import GridSampling, SnapshotSeries
 
 VELOCITY = ("vx", "vy", "vz")
 FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
+ROUNDING = 1e-6  # of the time between pictures: 0.3 / 0.1 is less than 3
 
 
 def series_of(space, spec):
@@ -33,7 +34,8 @@ def picture_steps(d, every, place):
         first = np.clip(np.rint((every - d.start) / d.dt - place), 0, last)
         steps = np.arange(int(first), last + 1)
         return steps, d.start + (steps + place) * d.dt
-    wanted = np.arange(1, int(d.end / every) + 1) * every
+    first, end = np.floor([d.start / every + ROUNDING, d.end / every + ROUNDING])
+    wanted = np.arange(max(first, 0) + 1, end + 1) * every
     steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, last).astype(int))
     return steps, d.start + (steps + place) * d.dt
 

@@ -269,7 +269,7 @@ def periodic(d):
     return {}, phases
 
 
-# The free surface is the step itself with the closure's rows: see build.steps_of.
+# The free surface is the step itself with the closure's rows: see half_steps.steps_of.
 BOUNDARIES = {"cpml": cpml, "sponge": sponge, "a1": a1, "rigid": rigid, "periodic": periodic}
 
 

@@ -164,7 +164,7 @@ def velocity(stencil):
 def stress(stencil, relaxing=()):
     """Return the stress step; see elastic.h, acoustic.h.
 
-    `relaxing` are the constants of attenuation.constants.
+    `relaxing` are the constants of relaxing.constants.
     """
     least = cost(stencil, "stress")
     if stencil.acoustic:

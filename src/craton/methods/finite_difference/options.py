@@ -194,4 +194,16 @@ class FiniteDifferenceScenario(WaveScenario):
         """Suspicious values and notes on keys of other methods, one sentence each: list of str."""
         domain = self.domain
         of_tables = [*velocities(self.model), *sizes(domain), *grid_rest(domain), *positions(self)]
-        return [*super().warnings, *of_tables, *off_plane(self), *shallow(self), *silence(self)]
+        return [*super().warnings, *of_tables, *off_plane(self), *shallow(self), *silence(self), *one_way(self)]
+
+
+def one_way(scenario):
+    """Yield what makes seismograms of a store of Green's functions differ from those of runs."""
+    boundaries = scenario.boundaries
+    has_a1 = "a1" in map(boundaries.face, FACES)
+    for words, holds, remedy in (
+        ('"a1" faces', has_a1, 'use "cpml" or "sponge"'),
+        (f'surface = "{boundaries.surface}"', boundaries.surface != "sbp", "leave it out"),
+    ):
+        if scenario.greens is not None and holds:
+            yield f"greens: runs are not reciprocal with {words}, seismograms may be off by several percent: {remedy}"

@@ -35,7 +35,7 @@ MOVED = 1e-3  # of the spacing: to both sides, for derivatives by position
 
 
 def sources(space, all_sources, reuse=None):
-    """Return the arrays of all sources, their launches by the table that they inject, and their highest frequency, Hz, infinite without any.
+    """Return the arrays of all sources, their launches by the table that they inject, and their highest frequency, Hz, inf without any.
 
     The tables of point sources are those of the space; ``windows`` copy the values of the step for the ``moments`` of faults and
     catalogues. All ranks must call.

@@ -95,6 +95,20 @@ def components(quantity, motion=None):
     return (QUANTITIES | DERIVED)[named][0] if motion is None else IN_PLANE[motion].get(named)
 
 
+def velocity_slopes(quantity, component):
+    """Return the derivatives of velocity whose sum is a component of a strain rate, a rotation rate (half the curl), a curl
+    or a divergence: list of (component of velocity, axis, factor), 0, 1, 2 for x, y, z.
+    """
+    if quantity == "divergence":
+        return [(a, a, 1.0) for a in range(3)]
+    if quantity == "strain_rate":
+        a, b = COMPONENT_AXES[component]
+        return [(a, b, 0.5), (b, a, 0.5)]
+    a, factor = VECTOR.index(component), {"rotation_rate": 0.5, "curl": 1.0}[quantity]
+    b, c = (a + 1) % 3, (a + 2) % 3
+    return [(c, b, factor), (b, c, -factor)]
+
+
 def moment_to_magnitude(moment):
     """Moment magnitude Mw of a scalar moment in N m: the inverse of `magnitude_to_moment`.
 

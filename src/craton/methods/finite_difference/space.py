@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from craton.conventions import COMPONENT_AXES
+from craton.conventions import COMPONENT_AXES, velocity_slopes
 from craton.methods.finite_difference import notes, points, sides
 from craton.methods.finite_difference.equations import acoustic, half_steps, material, storage
 from craton.methods.finite_difference.equations.boundaries import inside_layer
@@ -367,15 +367,9 @@ def growing(d):
 
 
 def gradient_terms(d, quantity, component) -> list:
-    """Return (velocity, axis of its derivative, factor) whose sum is a strain rate, or a rotation rate, half the curl."""
+    """Return (velocity, axis of its derivative, factor) of `velocity_slopes` that are computed."""
     h = d.grid.steps.tolist()
-    if quantity == "strain_rate":
-        a, b = COMPONENT_AXES[component]
-        terms = [(VELOCITY[a], b, 0.5 / h[b]), (VELOCITY[b], a, 0.5 / h[a])]
-    else:
-        a = "ENZ".index(component)
-        b, c = (a + 1) % 3, (a + 2) % 3
-        terms = [(VELOCITY[c], b, 0.5 / h[b]), (VELOCITY[b], c, -0.5 / h[c])]
+    terms = [(VELOCITY[v], a, factor / h[a]) for v, a, factor in velocity_slopes(quantity, component)]
     return [term for term in terms if term[0] in d.fields and not (d.planar and term[1] == 1)]
 
 

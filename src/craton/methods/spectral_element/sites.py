@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.conventions import COMPONENT_AXES
+from craton.conventions import COMPONENT_AXES, velocity_slopes
 from craton.methods.spectral_element.mesh.element import lagrange, lagrange_slopes
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])  # row of Hooke's law of a pair of axes
@@ -184,18 +184,9 @@ def quantity_rows(d, positions, quantity, component):
     weights = np.zeros((len(positions), 3, positions.values.shape[1]))
     if quantity == "velocity":
         weights[:, "ENZ".index(component)] = positions.values
-    elif quantity == "strain_rate":
-        a, b = COMPONENT_AXES[component]
-        weights[:, a] += positions.slopes[:, b] / 2
-        weights[:, b] += positions.slopes[:, a] / 2
-    elif quantity in ("rotation_rate", "curl"):
-        a, part = "ENZ".index(component), 0.5 if quantity == "rotation_rate" else 1.0
-        b, c = (a + 1) % 3, (a + 2) % 3
-        weights[:, c], weights[:, b] = part * positions.slopes[:, b], -part * positions.slopes[:, c]
-    elif quantity == "divergence":
-        weights[:] = positions.slopes
     else:
-        raise ValueError(f"{quantity} is not recorded")
+        for v, axis, factor in velocity_slopes(quantity, component):
+            weights[:, v] += factor * positions.slopes[:, axis]
     return velocity_rows(d, positions, weights)
 
 

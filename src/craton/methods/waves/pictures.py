@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.conventions import COMPONENT_AXES, components
+from craton.conventions import components, velocity_slopes
 from craton.core.snapshots import GridSampling, SnapshotSeries
 
 VELOCITY = ("vx", "vy", "vz")
@@ -116,20 +116,9 @@ def quantity_of_velocity(arrays, quantity, components, spacing, half):
             return np.zeros_like(next(iter(velocity.values())))
         return np.gradient(velocity[VELOCITY[component]], spacing[axis], axis=2 - axis)
 
-    return np.stack(derived(quantity, components, slope))
-
-
-def derived(quantity, components, slope):
-    """Components made of the derivatives slope(component, axis) of velocity."""
-
-    def curl(a):
-        return slope((a + 2) % 3, (a + 1) % 3) - slope((a + 1) % 3, (a + 2) % 3)
-
-    if quantity == "divergence":
-        return [sum(slope(a, a) for a in range(3))]
-    if quantity == "strain_rate":
-        return [(slope(a, b) + slope(b, a)) / 2 for a, b in map(COMPONENT_AXES.get, components)]
-    return [curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components]
+    # a divergence has no components
+    rows = [velocity_slopes(quantity, component) for component in components or [""]]
+    return np.stack([sum(factor * slope(v, axis) for v, axis, factor in row) for row in rows])
 
 
 def centred(field, half):

@@ -461,9 +461,8 @@ class Plan(StepPlan):
         nbytes = self.record_bytes
         waiting = nbytes if nbytes <= RECORD_IN_MEMORY else 0
         named = RECORD_RECEIVER * len(self.receivers.names)
-        if nbytes > RECORD_BLOCK:
-            return waiting + named + int(RECORD_WORK_OF_SEVERAL * RECORD_BLOCK)
-        return waiting + named + int(RECORD_WORK * nbytes)
+        work = RECORD_WORK * nbytes if nbytes <= RECORD_BLOCK else RECORD_WORK_OF_SEVERAL * RECORD_BLOCK
+        return waiting + named + int(work)
 
     @property
     def changing(self):

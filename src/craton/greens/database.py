@@ -702,8 +702,6 @@ def place_of(store, source=None):
     ScenarioError
         There are several, or the place is outside of the volume.
     """
-    from craton.survey.geography import in_corners
-
     xyz = np.array(store.single_source(source).xyz, float)
     globe = getattr(store.scenario_on_grid.domain, "globe", None)
     if globe is None:

@@ -22,10 +22,8 @@ from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
 from craton.methods.finite_difference.points import TENSOR, around, positions_of
 from craton.methods.waves.greens import station_problems
-from craton.methods.waves.interpolate import NODES
+from craton.methods.waves.interpolate import MARGIN, NODES
 from craton.methods.waves.tables import scaled, stacked
-
-MARGIN = NODES // 2  # points beside a position that its weights reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +184,8 @@ def box_around(d, low, high):
 
 def box_problems(d, box):
     """Return where a box reaches a fluid, layers or the end of the grid: list of Problem."""
-    if (
-        d.partly_fluid
-        and (sides.contents(d, (max(box[0], 0), min(box[1], d.grid.shape[0]), *box[2:])) == sides.FLUID).any()
-    ):
+    cells = (max(box[0], 0), min(box[1], d.grid.shape[0]), *box[2:])
+    if d.partly_fluid and (sides.contents(d, cells) == sides.FLUID).any():
         words = f"the volume reaches a fluid, or comes within {MARGIN + 1} points of one"
         return [Problem("greens", words, "let it end deeper (greens.to)")]
     reach = max(len(d.stencil.horizontal), len(d.stencil.vertical))
@@ -202,10 +198,8 @@ def box_problems(d, box):
         begin, end = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
         free = axis == 2 and (d.free or d.ground is not None)
         if begin < first or (end > last and not free):
-            low, high = (
-                d.grid.origin[axis] + d.grid.steps[axis] * n
-                for n in (first + MARGIN, last - 1 + (reach if free else -MARGIN))
-            )
+            ends = first + MARGIN, last - 1 + (reach if free else -MARGIN)
+            low, high = (d.grid.origin[axis] + d.grid.steps[axis] * n for n in ends)
             words = f"the volume is too close to a boundary along {'xyz'[axis]}"
             return [Problem("greens", words, f"keep it between {low:,.6g} and {high:,.6g} m")]
     return []

@@ -31,11 +31,10 @@ from craton.methods.finite_difference.equations.half_steps import step_alone
 from craton.methods.finite_difference.equations.scheme import HALF
 from craton.methods.waves.coupling import boxes, recorded
 from craton.methods.waves.exchange import SingleRank
-from craton.methods.waves.interpolate import NODES
+from craton.methods.waves.interpolate import MARGIN
 from craton.methods.waves.tables import injection, table_of
 from craton.tables.fields import spatial
 
-MARGIN = NODES // 2  # points beside a position that its weights reach
 ON_POINT = 1e-3  # of half a spacing: positions that are the same
 PHASES = {  # where in a step, and to which array, crossings are added
     "velocity": ("velocity_before", "state"),

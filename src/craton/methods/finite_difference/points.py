@@ -10,6 +10,7 @@ those of its points in matter, enlarged to the same sum.
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -271,9 +272,7 @@ def spread_in_solid(d, field, positions, width):
 
 def around_many(d, field, positions, width):
     """Return the rows of a field at positions of the solid over the norms of its points, in matter alone."""
-    part = Changed(
-        spread_in_solid(d, field, positions, width), lambda _, index, weight: weight / norms(d, field, index)
-    )
+    part = Changed(spread_in_solid(d, field, positions, width), partial(over_norm, d, field))
     beside_fluid = d.partly_fluid and sides.flat_floor(d) is None
     if not beside_fluid and d.ground is None:
         return part
@@ -283,6 +282,11 @@ def around_many(d, field, positions, width):
 def norms(d, field, index):
     """Return the norms along z at the points of a field."""
     return d.norms(d.layout.place(index)[0].ravel(), d.half(field)[2]).reshape(index.shape)
+
+
+def over_norm(d, field, _, index, weight):
+    """Return weights over the norms along z at the points of a field."""
+    return weight / norms(d, field, index)
 
 
 def in_matter(d, field, index, weight, beside_fluid):

@@ -186,14 +186,12 @@ def source_problems(d, sources) -> list[Problem]:
         tensors = getattr(source, "tensors", None)
         if tensors is None:
             tensors = () if source.moment is None else source.moment[None]
-        for xyz, tensor in zip(source.points, tensors):
-            position = (np.asarray(xyz) - d.grid.origin) / d.grid.steps
-            if has_shear(tensor, d.planar) and in_fluid(d, position[None], False)[0]:
+        for xyz, tensor, fluid in zip(source.points, tensors, medium_at(d, source.points)):
+            if fluid and has_shear(tensor, d.planar):
                 place = "({:g}, {:g}, {:g})".format(*xyz)
-                words = (
-                    f"{source.name}: a moment tensor with shear is not possible in a fluid, where it lies at {place} m"
-                )
-                problems.append(Problem("source", words, "move it into the solid, or make it an explosion"))
+                words = f"a moment tensor with shear is not possible in a fluid, where it lies at {place} m"
+                remedy = "move it into the solid, or make it an explosion"
+                problems.append(Problem("source", f"{source.name}: {words}", remedy))
                 break
     return problems
 

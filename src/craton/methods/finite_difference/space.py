@@ -121,13 +121,8 @@ class GridSpace:
         """Yield rows of minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps eyy = 0."""
         d = self.d
         for field in d.normal:
-            if d.planar and not d.acoustic:
-                share = partial(_share_of_pressure, d, field)
-                yield from (Changed(part, share) for part in around(d, field, positions, None, True))
-            else:
-                yield from (
-                    scaled(part, -material.trace_share(d, None)) for part in around(d, field, positions, None, True)
-                )
+            share = partial(_share_of_pressure, d, field)
+            yield from (Changed(part, share) for part in around(d, field, positions, None, True))
 
     def raster(self, spec):
         """See `Space.raster`."""
@@ -244,7 +239,7 @@ class GridSpace:
         for field, moment in self.glut(tensors):
             acting = np.flatnonzero(moment)
             for part in around(d, field, positions[acting], None, fluid_first[acting]):
-                part = Changed(scaled(part, moment[acting]), partial(_over_norm, d, field), acting)
+                part = Changed(scaled(part, moment[acting]), partial(points.over_norm, d, field), acting)
                 yield from self.below_surface(field, part)
 
     def glut(self, tensors) -> Iterator:
@@ -380,14 +375,8 @@ def _share_of_pressure(d, field, _, index, weight):
 
 def _over_mass(d, axis, _, index, weight):
     """Return weights over the mass that a component of velocity moves at its points."""
-    at = d.layout.place(index)
-    norms = d.norms(at[0].ravel(), d.half(VELOCITY[axis])[2]).reshape(index.shape)
-    return weight / (averaged_density(d, at, axis) * d.volume * norms)
-
-
-def _over_norm(d, field, _, index, weight):
-    """Return weights over the norms along z at the points of a stress."""
-    return weight / d.norms(d.layout.place(index)[0].ravel(), d.half(field)[2]).reshape(index.shape)
+    density = averaged_density(d, d.layout.place(index), axis)
+    return weight / (density * d.volume * points.norms(d, VELOCITY[axis], index))
 
 
 def averaged_density(d, at, axis):
@@ -397,9 +386,7 @@ def averaged_density(d, at, axis):
     at = d.cell(at)
     box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     box[2 * (2 - axis) + 1] += 1
-    low, (rho, _, _) = material.around(
-        d, [min(v, n) if high else v for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)]
-    )
+    low, (rho, _, _) = material.around(d, box)
     here = [a - start for a, start in zip(at, low)]
     after = [np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))]
     return (rho[tuple(here)] + rho[tuple(after)]) / 2

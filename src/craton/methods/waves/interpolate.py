@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 NODES = 8  # points per axis inside the grid
+MARGIN = NODES // 2  # points beside a position that its weights reach
 # of a value and of a derivative, where the grid ends before the fourth point on one side
 EDGE_NODES = (4, 6)
 # wavenumber times spacing up to which weights are fitted: 4 points per wavelength

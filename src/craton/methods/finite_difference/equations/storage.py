@@ -136,7 +136,7 @@ def amplitude(d, sources, distances):
 
 def problems(scenario, grid):
     """Return what a scenario asks for that 16 bits were not validated for: list of Problem."""
-    if getattr(scenario.run, "storage", "full") == "full":
+    if scenario.run.storage == "full":
         return []
     return [
         Problem("run.storage", f'"half" was not validated {words}', remedy)
@@ -195,7 +195,7 @@ def of_tables(scenario):
 
 def source_problems(scenario, sources):
     """Return sources that 16 bits were not validated for: list of Problem."""
-    if getattr(scenario.run, "storage", "full") == "full":
+    if scenario.run.storage == "full":
         return []
     extended = [s.name for s in sources if isinstance(s, FiniteFault | Catalogue | PlaneWave)]
     return [Problem("run.storage", f'{name}: "half" was validated for point sources only', REMEDY) for name in extended]

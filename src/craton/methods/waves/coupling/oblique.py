@@ -116,9 +116,8 @@ class PlaneIncident:
         """
         (x, y), to_wave = self.travel, str.maketrans("xyz", "rtz")
         names = STRESS if field[0] == "s" else VELOCITY
-        factors = turned(names, np.array([[x, y, 0], [y, -x, 0], [0, 0, 1]]))[
-            [name[1:] for name in names].index(field[1:])
-        ]
+        row = [name[1:] for name in names].index(field[1:])
+        factors = turned(names, np.array([[x, y, 0], [y, -x, 0], [0, 0, 1]]))[row]
         return [(name[1:].translate(to_wave), factor) for name, factor in zip(names, factors) if abs(factor) > 1e-12]
 
     def series(self, d, fields, xyz, precision):

@@ -5,21 +5,18 @@ places, clocks that agree, values by step.
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from craton import io
 from craton.core.deferred import Rolling
 from craton.core.gathering import partial_sums
-from craton.core.plan import Array, Launch
 from craton.core.snapshots import Recording, slots_for
 from craton.errors import Problem, refuse_all
 from craton.io.contents import Wavefield
-from craton.methods.waves import tables as operators
 from craton.methods.waves.coupling.oblique import plane_incident
 from craton.methods.waves.coupling.sampled import SampledIncident, medium_problem
-from craton.methods.waves.tables import of_values
+from craton.methods.waves.tables import SAMPLE, sampled
 from craton.output.recordings import Recorded, RecordedRows, open_recording
 from craton.tables.fields import spatial
 
@@ -382,24 +379,20 @@ def ring(name, rows, labels, about, d, band, numbers, team):
     """
     about = about | {"dt": float(d.dt), "start": float(d.start), "layers": d.layer_words}
     about["band"] = float(band) if np.isfinite(band) else None
-    (first, source, weight), gathering = rows, None
-    places = len(first) - 1
+    places, gathering = len(rows[0]) - 1, None
     if numbers is None:
         numbers = sum(team.every(lambda: places)[: team.rank]) + np.arange(places)
     if team.size > 1:
         numbers_of_ranks, of_ranks = zip(*team.every(lambda: (numbers, labels)))
         order = np.argsort(np.concatenate(numbers_of_ranks))
         labels = {label: np.concatenate([of[label] for of in of_ranks])[order] for label in labels}
-        gathering = partial_sums(numbers_of_ranks, len(order), operators.SAMPLE)
+        gathering = partial_sums(numbers_of_ranks, len(order), SAMPLE)
     slots, array = slots_for(len(labels["field"]), d.steps, d.precision), f"recording_{name}"
     recording = Recording(name, array, slots, labels, about, d.steps, d.precision, gathering)
     if team.size > 1 and not places:
         return recording, {}, []
-    arrays = {array: Array("record", (slots, places), d.precision)}
-    arrays |= of_values(array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
-    names = (array, "state", *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
-    params: dict[str, Any] = {"columns": places, "slots": slots}
-    return recording, arrays, [Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)]
+    arrays, launch = sampled(array, array, rows, slots, d.precision)
+    return recording, arrays, [launch]
 
 
 def layer_warnings(d, incident, table):

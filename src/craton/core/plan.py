@@ -94,6 +94,26 @@ class Array:
         return np.zeros(self.shape, self.dtype) if self.data is None else np.ascontiguousarray(self.data, self.dtype)
 
 
+def fields_in_block(block, names, kind, layout, dtype, **more):
+    """Return an array that holds fields one behind another, called `block`, and each field as a part of it.
+
+    Parameters
+    ----------
+    block : str
+    names : sequence of str
+        Of the fields.
+    kind : str
+    layout : Layout
+    dtype : numpy dtype
+    **more
+        What else `Array` has of each field.
+    """
+    whole = Array(kind, (layout.block(len(names)),), dtype, first=layout.start(0) + layout.first, over=more.get("over"))
+    more = {"first": layout.first, "part_of": block, "window": layout.window()} | more
+    fields = {name: Array(kind, layout.padded, dtype, start=layout.start(n), **more) for n, name in enumerate(names)}
+    return {block: whole} | fields
+
+
 @dataclass(frozen=True)
 class ColourBoundaries:
     """Colour boundaries: elements of one colour share no GLL point and may be assembled

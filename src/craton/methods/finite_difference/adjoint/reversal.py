@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.operator import Operator, Struct
-from craton.core.plan import Array, Launch
+from craton.core.plan import Array, Launch, fields_in_block
 from craton.core.subdomain import clip
 from craton.methods.finite_difference.adjoint import increments, parameter_sums, transposed
 from craton.methods.finite_difference.adjoint.increments import FORWARD, TENSION
@@ -370,12 +370,8 @@ def count_of_sums(d, by_parameters=False):
 
 def sums(d, light, by_parameters):
     """Arrays of the sums of backward.h, or of parameter_sums.h: the block ``sums`` and its parts ``sum_0`` and so on."""
-    layout, count = d.layout, count_of_sums(d, by_parameters) + light
-    block = Array("sums", (layout.block(count),), d.precision, first=layout.start(0) + layout.first, over=layout)
-    part = {"first": layout.first, "part_of": "sums", "window": layout.window(), "over": layout}
-    return {"sums": block} | {
-        f"sum_{n}": Array("sums", layout.padded, d.precision, start=layout.start(n), **part) for n in range(count)
-    }
+    names = [f"sum_{n}" for n in range(count_of_sums(d, by_parameters) + light)]
+    return fields_in_block("sums", names, "sums", d.layout, d.precision, over=d.layout)
 
 
 def taken_out(d, sources, every, by_parameters):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.partition import GridWeights
-from craton.core.plan import Array, Halo, Launch, Phase, StepPlan
+from craton.core.plan import Halo, Launch, Phase, StepPlan, fields_in_block
 from craton.methods.finite_difference.equations import contact, laminate, material, operators, relaxing, source_boxes
 from craton.methods.finite_difference.equations.boundaries import BOUNDARIES, slab_depths
 from craton.methods.protocol import Reuse
@@ -85,14 +85,8 @@ def wavefield(d):
     """Return the state: all fields in one block, so that point tables need one index, and each
     field as a part of it.
     """
-    layout, dtype, first = d.layout, np.dtype(d.kept_as[0]), d.layout.first
-    block = Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + first, over=layout)
-    parts = {"first": first, "part_of": "state", "window": layout.window(), "defined": defined(d), "over": layout}
-    fields = {
-        name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts)
-        for n, name in enumerate(d.fields)
-    }
-    return {"state": block} | fields
+    dtype = np.dtype(d.kept_as[0])
+    return fields_in_block("state", d.fields, "wavefield", d.layout, dtype, defined=defined(d), over=d.layout)
 
 
 def defined(d):

@@ -6,7 +6,7 @@ from itertools import groupby, product
 
 import numpy as np
 
-from craton.core.plan import Array
+from craton.core.plan import fields_in_block
 from craton.methods.finite_difference.equations import relaxing, storage, vti
 from craton.model.media.cells import in_order
 from craton.model.media.readers import read_ahead
@@ -21,15 +21,9 @@ TILES, KEPT = (64, 16), 32
 
 def arrays(d):
     """Return the plan's material arrays, which `fill` fills when the plan is committed."""
-    layout = d.sheet
-    names, dtype = NAMES[:2] if d.acoustic else NAMES, d.kept_as[1]
+    names = NAMES[:2] if d.acoustic else NAMES
     names += (LOSSES if d.relaxing else ()) + (vti.NAMES if d.anisotropic else ())
-    block = Array("material", (layout.block(len(names)),), dtype, over=layout)
-    part = {"first": layout.first, "window": layout.window(), "part_of": "material", "filled": True, "over": layout}
-    parameters = {
-        name: Array("material", layout.padded, dtype, start=layout.start(n), **part) for n, name in enumerate(names)
-    }
-    return {"material": block} | parameters
+    return fields_in_block("material", names, "material", d.sheet, d.kept_as[1], filled=True, over=d.sheet)
 
 
 def fill(arrays, box, d):

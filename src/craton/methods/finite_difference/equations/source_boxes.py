@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.core.grid import Layout
 from craton.core.operator import Operator, Struct
-from craton.core.plan import Array, Launch
+from craton.core.plan import Array, Launch, fields_in_block
 from craton.errors import refuse
 from craton.methods.finite_difference.equations import material, operators, storage
 from craton.methods.finite_difference.equations.scheme import VELOCITY
@@ -194,17 +194,13 @@ def to_surface(d, box):
 def arrays(d, box):
     """Arrays of a box: fields, and the material in float32, made now."""
     layout, fine, real = box.layout, replace(d, storage="full", memo={}), np.dtype(np.float32)
-    part = {"first": layout.first, "window": layout.window()}
     whole = {name: np.zeros(layout.padded, real) for name in material.NAMES}
     material.fill(whole, box.box, fine)
-    block = Array("wavefield", (layout.block(len(d.fields)),), real, first=layout.start(0) + layout.first)
-    part_of = {"part_of": box.name("state"), **part}
-    fields = {
-        name: Array("wavefield", layout.padded, real, start=layout.start(n), **part_of)
-        for n, name in enumerate(d.fields)
+    fields = fields_in_block(box.name("state"), [box.name(name) for name in d.fields], "wavefield", layout, real)
+    of_medium = {"first": layout.first, "window": layout.window()}
+    return fields | {
+        box.name(name): Array("material", layout.padded, real, values, **of_medium) for name, values in whole.items()
     }
-    medium = {name: Array("material", layout.padded, np.float32, values, **part) for name, values in whole.items()}
-    return {box.name(name): array for name, array in ({"state": block} | fields | medium).items()}
 
 
 def steps_of(d, boxes, phase):

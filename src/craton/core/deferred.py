@@ -204,5 +204,5 @@ class Sparse:
     def at(self, *points: np.ndarray) -> np.ndarray:
         """Return the numbers at points (k, j, i) of the box."""
         places = np.ravel_multi_index(points, self.shape)
-        found = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
-        return np.where(self.places[found] == places, self.numbers[found], 0)
+        next_one = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        return np.where(self.places[next_one] == places, self.numbers[next_one], 0)

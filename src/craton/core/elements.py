@@ -233,6 +233,6 @@ def shared_points(ids, count, ranks, rank, chosen=True):
         numbering.mark(flags, ids, np.flatnonzero((ranks == one) & chosen))
         return flags
 
-    own = points_of(rank)
-    common = {int(other): np.flatnonzero(own & points_of(other)) for other in np.unique(ranks) if other != rank}
+    here = points_of(rank)
+    common = {int(other): np.flatnonzero(here & points_of(other)) for other in np.unique(ranks) if other != rank}
     return {other: points for other, points in common.items() if len(points)}

@@ -71,11 +71,10 @@ class Gathering:
         machine : Machine
         """
         steps, width = values.shape
-        first = np.append(
-            (np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))).ravel(), values.size
-        )
+        begins = np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))
+        first, sums = np.append(begins.ravel(), values.size), begins.size
         data = {
-            "ring": (np.zeros((1, len(first) - 1)), values.dtype),
+            "ring": (np.zeros((1, sums)), values.dtype),
             "state": (values, values.dtype),
             "source": (np.arange(values.size), np.int64),
             "first": (first, np.int32),
@@ -83,12 +82,9 @@ class Gathering:
             "step": (np.zeros(1), np.int32),
         }
         arrays = {name: Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in data.items()}
-        launch = Launch(
-            self.op, self.op.arrays, (0, 1, 0, 1, 0, len(first) - 1), {"columns": len(first) - 1, "slots": 1}
-        )
-        plan = StepPlan(
-            precision=values.dtype.name, layout=Layout((1, 1, 1), 0), arrays=arrays, phases=(Phase("sum", (launch,)),)
-        )
+        launch = Launch(self.op, self.op.arrays, (0, 1, 0, 1, 0, sums), {"columns": sums, "slots": 1})
+        phases, layout = (Phase("sum", (launch,)),), Layout((1, 1, 1), 0)
+        plan = StepPlan(precision=values.dtype.name, layout=layout, arrays=arrays, phases=phases)
         program = machine.commit(plan)
         program.phases[0].inner(0)
         return program.host("ring")[0].reshape(steps, len(counts))

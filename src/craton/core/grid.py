@@ -367,12 +367,9 @@ class Layout:
         ----------
         offset : int or ndarray of int
         """
-        padding = self.first
-        within = (offset + padding) % self.field
-        return tuple(
-            n - o
-            for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin)
-        )
+        within = (offset + self.first) % self.field
+        padded = within // self.plane, within % self.plane // self.row, within % self.row
+        return tuple(n - origin for n, origin in zip(padded, self.origin))
 
     def window(self):
         """Return the slices of the padded array that hold the grid's points."""

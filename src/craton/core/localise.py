@@ -62,13 +62,11 @@ class Cut:
         box : tuple of int
             (k0, k1, j0, j1, i0, i1) in points of the whole grid.
         """
-        limits = []
-        for low, high, n, owned in zip(
-            self.subdomain.box[::2], self.subdomain.box[1::2], self.old.shape, self.new.shape
-        ):
+        limits, part = [], self.subdomain.box
+        for low, high, n, owned in zip(part[::2], part[1::2], self.old.shape, self.new.shape):
             limits += [low if low > 0 else -owned - n, high if high < n else n + owned + n]
         common = clip(box, tuple(limits))
-        return common and tuple(v - self.subdomain.box[n - n % 2] for n, v in enumerate(common))
+        return common and tuple(v - part[n - n % 2] for n, v in enumerate(common))
 
     def owns(self, index):
         """Return which entries of the state the part owns: bool array.

@@ -71,9 +71,8 @@ def split(plan, ranks, grid=None):
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
         refuse("run.grid", message, "give three numbers whose product is the number of ranks")
-    candidates = [
-        limits for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (limits := cuts(counts, weights))
-    ]
+    tried = [tuple(grid)[::-1]] if grid else arrangements(ranks)
+    candidates = [limits for counts in tried if (limits := cuts(counts, weights))]
     if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
@@ -148,10 +147,8 @@ def balance_limits(weights, count, least, ends, together=None, align=2):
     ndarray of int, shape (count + 1,), or None
     """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
-    inner = align * np.rint(np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / align).astype(
-        int
-    )
-    limits = np.array([0, *inner, n])
+    even = np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1))
+    limits = np.array([0, *(align * np.rint(even / align).astype(int)), n])
     short, lowest = rounded(least, align), rounded(ends[0], align)
     highest = (n - ends[1]) // align * align
     low, high = together or (0, 0)
@@ -191,10 +188,8 @@ def costs(cut, weights):
         sides = np.full(count, 2.0 if count > 1 else 0.0)
         if axis not in weights.periodic and count > 1:
             sides[0] = sides[-1] = 1
-        whole = (
-            whole
-            + weights.cut[axis] * np.expand_dims(sides, tuple(m for m in range(3) if m != n)) * volume / (z, y, x)[n]
-        )
+        sides = np.expand_dims(sides, tuple(m for m in range(3) if m != n))
+        whole = whole + weights.cut[axis] * sides * volume / (z, y, x)[n]
     return whole.ravel()
 
 
@@ -270,11 +265,8 @@ def step_seconds(cost, outer, nbytes, speeds):
         Bytes sent in a step.
     """
     travel = nbytes / speeds.bandwidth + 2 * speeds.latency if nbytes else 0.0
-    return (
-        speeds.thin * outer / speeds.rate
-        + max((cost - outer) / speeds.rate, travel)
-        + (2 * speeds.launch if nbytes else 0.0)
-    )
+    launches = 2 * speeds.launch if nbytes else 0.0
+    return speeds.thin * outer / speeds.rate + max((cost - outer) / speeds.rate, travel) + launches
 
 
 # Of spectral elements, whose cost is the least traffic in bytes. Fitted to one and two H200s with 399,748
@@ -304,8 +296,8 @@ def grid_loads(partition, weights, phases, itemsize, thickness=4):
         of_phases = [[h.low if side else h.high for h in p.halos if h.axis == axis] for p in phases]
         planes[axis, side] = sum(len(thick) * max(thick, default=0) for thick in of_phases)
     loads = []
-    for own, cost in zip(partition, uncut):
-        reals = sum(planes[face] * prod(own.shape) // own.shape["zyx".index(face[0])] for face in own.faces)
-        outer = sum(prod([b - a for a, b in zip(box[::2], box[1::2])]) for box in shells(own, thickness, 32)[0])
+    for part, cost in zip(partition, uncut):
+        reals = sum(planes[face] * prod(part.shape) // part.shape["zyx".index(face[0])] for face in part.faces)
+        outer = sum(prod([b - a for a, b in zip(box[::2], box[1::2])]) for box in shells(part, thickness, 32)[0])
         loads.append((cost, min(float(outer), cost), reals * itemsize))
     return loads

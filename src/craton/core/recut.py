@@ -48,13 +48,13 @@ class Rows:
             Elements of the same numbers lie elsewhere.
         """
         numbers, rows = other.numbers[other.owned], other.rows[other.owned]
-        found, order = np.isin(self.numbers, numbers), np.argsort(numbers, kind="stable")
-        place = order[np.searchsorted(numbers, self.numbers[found], sorter=order)]
+        in_both, order = np.isin(self.numbers, numbers), np.argsort(numbers, kind="stable")
+        place = order[np.searchsorted(numbers, self.numbers[in_both], sorter=order)]
         if self.centres is not None and len(place):
-            centres = self.centres[found]
+            centres = self.centres[in_both]
             if np.abs(centres - other.centres[other.owned][place]).max() > 1e-5 * max(1.0, np.abs(self.centres).max()):
                 raise CratonError(OTHER_ELEMENTS)
-        here, there = self.rows[found].ravel(), rows[place].ravel()
+        here, there = self.rows[in_both].ravel(), rows[place].ravel()
         both = (here >= 0) & (there >= 0)
         return here[both], there[both]
 

@@ -292,8 +292,8 @@ def prepare(scenario):
     ]
     planned, problems = planned_of(shots[0])
     refuse_all(problems)
-    given = {"scenario": scenario}
-    survey = GreensSurvey(scenario.title, shots, planned, np.empty(0), given, field.volume, stations, forces, every)
+    by_name = {"scenario": scenario}
+    survey = GreensSurvey(scenario.title, shots, planned, np.empty(0), by_name, field.volume, stations, forces, every)
     check_memory(survey)
     return survey
 
@@ -349,8 +349,8 @@ def with_force(scenario, stations, field, number, component, max_frequency):
         at = {name: where[name] for name in ("longitude", "latitude", "depth")}
     elif stations.stations is not None and stations.stations.axes is not None:
         force = stations.stations.axes[number] @ force
-    given = scenario.model_fields_set & set(type(scenario).model_fields)
-    tables = {name: getattr(scenario, name) for name in given}
+    written = scenario.model_fields_set & set(type(scenario).model_fields)
+    tables = {name: getattr(scenario, name) for name in written}
     wavelet = {"kind": "lowpass", "frequency": max_frequency}
     source = {"kind": "force", "at": at, "force": force.tolist(), "wavelet": wavelet}
     if field.volume.quantity == "pressure":

@@ -58,21 +58,21 @@ def cube(n, top="rigid", others="rigid", order=4, precision="float32", medium=No
     **model
         Further keys of the model, such as ``attenuation``.
     """
-    extent, kept = 10.0 * (n - 1), tables("cube")
+    extent, case = 10.0 * (n - 1), tables("cube")
     middle = [extent / 2, extent / 2, -extent / 2]
-    layers = [layer | (medium or {}) for layer in kept["model"]["layers"]]
+    layers = [layer | (medium or {}) for layer in case["model"]["layers"]]
     layers[1]["top"] = middle[2]
     free = ", free top" if top == "free" else ""
     changes = {
         "title": f"{n}^3 {others}{free}, order {order}, {precision}",
         "domain": {"origin": [0, 0, -extent], "size": [extent] * 3, "spacing": 10},
-        "model": kept["model"] | {"layers": layers} | model,
+        "model": case["model"] | {"layers": layers} | model,
         "boundaries": {"top": top, "others": others},
-        "source": [kept["source"][0] | {"at": middle}],
-        "receivers": [kept["receivers"][0] | {"at": middle}],
+        "source": [case["source"][0] | {"at": middle}],
+        "receivers": [case["receivers"][0] | {"at": middle}],
         "run": {"order": order, "precision": precision},
     }
-    return FiniteDifferenceScenario(**kept | changes)
+    return FiniteDifferenceScenario(**case | changes)
 
 
 def nakata(device):
@@ -84,7 +84,7 @@ def nakata(device):
 
 def half_space(dimensions, n, shots=1, others="sponge"):
     """Return a vertical force on the free surface of a half-space of n points along each axis."""
-    extent, kept = 10.0 * (n - 1), tables("nakata")
+    extent, case = 10.0 * (n - 1), tables("nakata")
     middle = [extent / 2] * (dimensions - 1)
     force = [0, -1e6] if dimensions == 2 else [0, 0, -1e9]
     line = {"from": [0.3 * extent, 0.0], "to": [0.7 * extent, 0.0], "count": shots}
@@ -95,7 +95,7 @@ def half_space(dimensions, n, shots=1, others="sponge"):
         "title": ", ".join(part for part in parts if part not in ("", "sponge")),
         "domain": domain | {"spacing": 10},
         "boundaries": {"top": "free", "others": others},
-        "source": [kept["source"][0] | place | {"force": force}],
+        "source": [case["source"][0] | place | {"force": force}],
         "receivers": [{"name": "R", "at": [*middle[:-1], 0.6 * extent, 0.0]}],
     }
-    return FiniteDifferenceScenario(**kept | changes)
+    return FiniteDifferenceScenario(**case | changes)

@@ -153,13 +153,13 @@ def attenuated(differences, order, axes):
     storages = [kind for kind in attenuation.STORAGES if kind != "mixed" or not differences.motion]
     constants = {kind: example_of(kind, differences.motion) for kind in storages}
     steps = {kind: fd.stress(differences, values) for kind, values in constants.items()}
-    found = [replace(op, name=f"{op.name}_{kind}") for kind, op in steps.items()]
+    named = [replace(op, name=f"{op.name}_{kind}") for kind, op in steps.items()]
     kind = "paired" if differences.motion else "mixed"
     example = constants[kind]
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, example, free=True) for axis in axes]
     floor = [fd.contact_stress(differences, order // 2, example)]
-    return found + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers, *floor)]
+    return named + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers, *floor)]
 
 
 def anisotropic(differences, order, axes):

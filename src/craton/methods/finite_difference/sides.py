@@ -60,8 +60,8 @@ def highest_solid(model, order, grid) -> int | None:
     if floor is None:
         return None
     room = (closure(min(order, HIGHEST)).rows + 1) * grid.steps[2]
-    for given, body in zip(model.anomalies, anomalies.build(model)):
-        if given.vs == 0 or body.lower[2] - room < floor < body.upper[2] + room:
+    for table, body in zip(model.anomalies, anomalies.build(model)):
+        if table.vs == 0 or body.lower[2] - room < floor < body.upper[2] + room:
             return None
     return math.floor((floor - grid.origin[2]) / grid.steps[2] + ON_FLOOR)
 

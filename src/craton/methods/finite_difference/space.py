@@ -94,13 +94,9 @@ class GridSpace:
         if VELOCITY[axis] not in d.fields:
             return
         top = on_surface(d, positions) if axis == 2 else np.zeros(len(positions), bool)
-        for some, parts in (
-            (top, at_surface(d, positions[top])),
-            (
-                ~top,
-                ((VELOCITY[axis], part) for part in around(d, VELOCITY[axis], positions[~top], in_matter=in_matter)),
-            ),
-        ):
+        inside = around(d, VELOCITY[axis], positions[~top], in_matter=in_matter)
+        inside = ((VELOCITY[axis], part) for part in inside)
+        for some, parts in ((top, at_surface(d, positions[top])), (~top, inside)):
             if some.any():
                 yield from ((field, Changed(part, names=np.flatnonzero(some))) for field, part in parts)
 
@@ -206,16 +202,13 @@ class GridSpace:
         d = self.d
         xyz, shots = np.array([s.xyz for s in sources], float), np.array([s.shot for s in sources])
         positions, parts = positions_of(d, xyz, shots), []
-        by_kind = {
-            kind: [n for n, s in enumerate(sources) if getattr(s, kind) is not None] for kind in ("force", "moment")
-        }
         plane = {n: s for n, s in enumerate(sources) if isinstance(s, PlaneWave)}
-        forces = np.array([n for n in by_kind["force"] if n not in plane], int)
+        forces = np.array([n for n, s in enumerate(sources) if s.force is not None and n not in plane], int)
         if len(forces):
             of_forces = self.forces(positions[forces], np.array([sources[n].force for n in forces], float))
             parts += [Changed(part, names=forces) for part in of_forces]
         parts += [self._plane(n, source, positions[n, 2]) for n, source in plane.items()]
-        if moments := by_kind["moment"]:
+        if moments := [n for n, s in enumerate(sources) if s.moment is not None]:
             tensors = np.array([sources[n].moment for n in moments], float)
             if fluid_first is None:
                 fluid_first = [not acoustic.has_shear(tensor, d.planar) for tensor in tensors]

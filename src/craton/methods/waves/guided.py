@@ -89,6 +89,6 @@ def speeds_of(options, model, fastest):
     if options.vp is None and options.vs is None:
         return Speeds(vp, vs, fastest, slowest)
     fastest = fastest if options.vp is None else options.vp[1]
-    vp, given = options.vp or vp, options.vs or vs
-    slowest = min([slowest] if options.vs is None else [v for v in (vp[0], given[0]) if v > 0])
-    return Speeds(vp, (given[0] if vs[0] else 0.0, given[1]), fastest, slowest)
+    (least, greatest), vp = options.vs or vs, options.vp or vp
+    slowest = min([slowest] if options.vs is None else [v for v in (vp[0], least) if v > 0])
+    return Speeds(vp, (least if vs[0] else 0.0, greatest), fastest, slowest)

@@ -116,10 +116,9 @@ def _band_integral(u, derivative):
     """Integral over k of cos(k u), or of its derivative with respect to the position, k sin(k u)."""
     if derivative == 0:
         return BAND * np.sinc(u * BAND / np.pi)
-    safe = np.where(np.abs(u) < 1e-6, 1.0, u)
-    return np.where(
-        np.abs(u) < 1e-6, u * BAND**3 / 3, (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2
-    )
+    is_small = np.abs(u) < 1e-6
+    x = np.where(is_small, 1.0, u)
+    return np.where(is_small, u * BAND**3 / 3, (np.sin(BAND * x) - BAND * x * np.cos(BAND * x)) / x**2)
 
 
 def scattered_weights(position, half, at, derivative=None):

@@ -85,12 +85,9 @@ def picture(series, arrays):
     else:
         values = quantity_of_velocity(arrays, series.quantity, series.components, sampling.spacing, sampling.half)
     if sampling.filled is not None:
-        planes = np.arange(sampling.shape[0])[block[0], None, None]
-        values = np.where(
-            sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]] <= planes,
-            np.nan,
-            values,
-        )
+        rows = slice(None) if len(sampling.filled) == 1 else block[1]
+        filled, planes = sampling.filled[None, rows, block[2]], np.arange(sampling.shape[0])[block[0], None, None]
+        values = np.where(filled <= planes, np.nan, values)
     if sampling.shots is not None:
         values = np.moveaxis(values, -2, -3) if sampling.shots else values[..., 0, :]
     out = values[(..., *sampling.chosen)].astype(np.float32)
@@ -128,8 +125,6 @@ def centred(field, half):
     for axis in range(3):
         if half[axis]:
             f = np.moveaxis(field, 2 - axis, 0)
-            middle = (f[1:-1] + f[:-2]) / 2
-            field = np.moveaxis(
-                np.concatenate([1.5 * f[:1] - 0.5 * f[1:2], middle, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]]), 0, 2 - axis
-            )
+            first, middle, last = 1.5 * f[:1] - 0.5 * f[1:2], (f[1:-1] + f[:-2]) / 2, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]
+            field = np.moveaxis(np.concatenate([first, middle, last]), 0, 2 - axis)
     return field

@@ -76,9 +76,8 @@ def histories(space, sources):
     d = space.d
     half = np.array([source.moment is not None for source in sources])
     steps = np.arange(d.steps)
-    rates = np.stack([s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(sources, half)], axis=1).astype(
-        float
-    )
+    rates = [s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(sources, half)]
+    rates = np.stack(rates, axis=1).astype(float)
     series = np.empty_like(rates)
     series[:, ~half] = leapfrog.for_leapfrog(rates[:, ~half], d.dt, 0.0)
     series[:, half] = leapfrog.for_leapfrog(rates[:, half], d.dt, 0.5)

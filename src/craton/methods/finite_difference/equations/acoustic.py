@@ -30,12 +30,12 @@ def fluid(speeds):
 
 def beyond(model, grid):
     """Return what a model asks for that acoustic waves do not have here, in words."""
-    found = {
+    asked = {
         "attenuation": getattr(model, "attenuation", None) is not None,
         "topography": model.topography is not None,
         "anisotropy": rheology.anisotropic(model, grid),
     }
-    return [name for name, wanted in found.items() if wanted]
+    return [name for name, wanted in asked.items() if wanted]
 
 
 def kept_elastic(model, grid, sources):
@@ -50,12 +50,12 @@ def problems(scenario, grid):
         return []
     fastest = earth.extremes(scenario.model, grid)["vs"][1]
     solid = f"acoustic waves are for vs = 0 everywhere, and the model has vs up to {fastest:g} m/s"
-    found = [(solid, f"write vs = 0, or {INSTEAD}")] if fastest > 0 else []
-    found += [
+    rows = [(solid, f"write vs = 0, or {INSTEAD}")] if fastest > 0 else []
+    rows += [
         (f"acoustic waves are computed without {name}", f"{INSTEAD}: a fluid then goes through the elastic scheme")
         for name in beyond(scenario.model, grid)
     ]
-    return [Problem("domain.waves", *words) for words in found]
+    return [Problem("domain.waves", *words) for words in rows]
 
 
 def source_problems(scenario, sources):

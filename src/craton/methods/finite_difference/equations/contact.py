@@ -257,9 +257,9 @@ class Search:
         inner = tuple(slice(*pair) for pair in zip(begin - corner, end - corner))
         slots, at, numbers = [], [], []
         for a, b in pairs(self.d):
-            for slot, found in self.pair(contents, a, b, int(corner[0])).items():
-                at.append(np.flatnonzero(found[inner]))
-                numbers.append(found[inner].ravel()[at[-1]])
+            for slot, of_pair in self.pair(contents, a, b, int(corner[0])).items():
+                at.append(np.flatnonzero(of_pair[inner]))
+                numbers.append(of_pair[inner].ravel()[at[-1]])
                 slots.append(np.full(len(at[-1]), slot))
         at, which = np.unique(np.concatenate(at), return_inverse=True)
         rows = np.zeros((len(at), 2 * PAIRS), np.int32)
@@ -411,8 +411,8 @@ def distinct(columns) -> tuple[np.ndarray, np.ndarray]:
     """
     key, first = np.zeros(len(columns[0]), np.int64), np.zeros(0, int)
     for column in columns:
-        found, kind = np.unique(column, return_inverse=True)
-        _, first, key = np.unique(key * len(found) + kind, return_index=True, return_inverse=True)
+        values, kind = np.unique(column, return_inverse=True)
+        _, first, key = np.unique(key * len(values) + kind, return_index=True, return_inverse=True)
     return first, key
 
 

@@ -40,12 +40,12 @@ def equations(d, arrays, launches, tables, reuse):
     reuse : Reuse
     """
     more, *of_tables = launches
-    own, pieces = medium_and_layers(d, reuse, more)
+    of_medium, pieces = medium_and_layers(d, reuse, more)
     for some in of_tables:
         add(pieces, {SOURCES.get(place, place): of_place for place, of_place in some.items()})
     steps = reuse.get("steps", lambda: {name: steps_of(d, name) for name in HALVES}, (d.acoustic, d.shots))
     phases = *(phase_of(d, name, steps[name], pieces) for name in steps), Phase("record", tuple(pieces["record"]))
-    arrays = own | arrays
+    arrays = of_medium | arrays
     if d.in_half:
         box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
         injected = [name for name in tables if name.startswith(("velocity_", "stress_"))]
@@ -150,14 +150,14 @@ def halos(d, phase):
     differentiated along every axis, stresses along their own ones, the one stress of acoustic waves
     along every axis.
     """
-    found = []
+    out = []
     for field in d.velocity if phase == "velocity" else d.stress:
         for n, axis in enumerate("xyz"):
             reach = len(d.stencil.axes[n])
             if reach and (phase == "velocity" or d.acoustic or axis in field):
                 low, high = (reach, reach - 1) if d.half(field)[n] else (reach - 1, reach)
-                found.append(Halo(field, axis, low, high))
-    return tuple(found)
+                out.append(Halo(field, axis, low, high))
+    return tuple(out)
 
 
 def weights(d):

@@ -60,8 +60,8 @@ def planes(d):
     if d.anisotropic:  # its cells have that average anyway
         return {}
     inner, air = inner_planes(d), lowest_air(d)
-    found = cut_planes(d.model, d.grid).items()
-    return {k: change for k, change in found if k in inner and k < air and not beside_floor(d, k)}
+    cut = cut_planes(d.model, d.grid).items()
+    return {k: change for k, change in cut if k in inner and k < air and not beside_floor(d, k)}
 
 
 def beside_floor(d, k):
@@ -76,7 +76,7 @@ def cut_planes(model, grid):
     if model.kind != "layers" or model.follow == "surface":
         return {}
     medium, (lower, upper) = layered.build(model), cells.edges(grid, "z")
-    sliver, found = cells.SLIVER * grid.spacing, {}
+    sliver, changes = cells.SLIVER * grid.spacing, {}
     inside = (lower[:, None] + sliver < medium.breaks[1:]) & (medium.breaks[1:] < upper[:, None] - sliver)
     for k in np.flatnonzero(inside.any(axis=1)):
         z, weights = cells.quadrature(lower[k], upper[k], medium.breaks, 1, medium.whole[2])
@@ -84,8 +84,8 @@ def cut_planes(model, grid):
         _, kappa, mu = cells.mean(*values, weights, (0,))
         change, scale = backus(*cells.moduli(*values), weights) - isotropic(kappa, mu), kappa + 4 / 3 * mu
         if (values[1] > 0).all() and np.abs(change).max() > NEGLIGIBLE * scale:
-            found[int(k)] = change
-    return found
+            changes[int(k)] = change
+    return changes
 
 
 def backus(kappa, mu, weights):
@@ -124,15 +124,15 @@ def rectangles(d, k):
     """Parts (j0, j1, i0, i1) of plane k without points whose own or neighbouring cell an anomaly
     touches.
     """
-    found = [d.box[2:]]
+    parts = [d.box[2:]]
     for anomaly in anomalies.build(d.model):
         (z0, z1), *others = (touched(d.grid, anomaly, axis) for axis in (2, 1, 0))
         if d.planar:
             others[0] = (0, d.shape[1]) if others[0][0] < others[0][1] else (0, 0)
         if z0 <= k < z1 and others[0][0] < others[0][1]:
             hole = tuple(v for a, b in others for v in (a - 1, b + 1))
-            found = [part for one in found for part in without(one, hole)]
-    return tuple(found)
+            parts = [part for one in parts for part in without(one, hole)]
+    return tuple(parts)
 
 
 def touched(grid, anomaly, axis):

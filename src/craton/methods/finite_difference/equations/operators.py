@@ -182,13 +182,11 @@ def _relaxing(op, constants, components):
     """Return the same with memory variables of so many normal and shear stresses; some 17 flops a
     variable, 12 of them for coefficients.
     """
-    found = dict(constants)
-    variables = found["NORMAL_STORED"] * components[0] + found["SHEAR_STORED"] * components[1]
-    more = op.specialised(op.name, **found)
+    defines = dict(constants)
+    variables = defines["NORMAL_STORED"] * components[0] + defines["SHEAR_STORED"] * components[1]
     reals = op.reals_per_point + (2 if components[0] else 1) + 2 * variables
-    return replace(
-        more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + variables * 17
-    )
+    op = replace(op, params=RELAXING[op.params.name], reals_per_point=reals, flops=op.flops + variables * 17)
+    return op.specialised(op.name, **defines)
 
 
 def laminate(stencil):

@@ -264,9 +264,9 @@ def notes(d):
     r = d.relaxation
     if r is None:
         return []
-    found = [values for *_, values in earth.samples(d.model, d.grid)]
+    samples = [values for *_, values in earth.samples(d.model, d.grid)]
     # Qs of a fluid is ignored
-    losses = np.concatenate([np.ravel(q) for v in found for q in (v[3], v[4] * (v[1] > 0))])
+    losses = np.concatenate([np.ravel(q) for v in samples for q in (v[3], v[4] * (v[1] > 0))])
     losses = np.unique(losses[losses > 0][:: max(len(losses) // 1000, 1)])
     law = f" (f / {r.frequency:.4g} Hz)^{r.power:g}" if r.power else ""
     words = f"Q {1 / losses.max():.4g} .. {1 / losses.min():.4g}{law}, {len(r.omega)} mechanisms, {r.storage} storage"

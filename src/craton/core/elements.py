@@ -126,9 +126,7 @@ def _cut_by_weight(along, members, weights, shares):
 
 
 def scatter(graph, centroids, ranks, weights, seed=0):
-    """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it
-    repeatable.
-    """
+    """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it repeatable."""
     return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
 
 
@@ -179,9 +177,7 @@ def partition(corners, centroids, ranks, method="auto", weights=None, seed=0, pa
 
 
 def groups(pairs, count):
-    """Return the group number of each of `count` elements: elements that pairs (m, 2) connect are
-    in one group.
-    """
+    """Return the group number of each of `count` elements: elements that pairs (m, 2) connect are in one group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

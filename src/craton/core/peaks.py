@@ -100,9 +100,7 @@ class PeakSeries:
 
     @property
     def rows(self):
-        """Rows of the arrays that change in time, of which each site is a column: dict of part to
-        int.
-        """
+        """Rows of the arrays that change in time, of which each site is a column: dict of part to int."""
         fields, integrals, periods = self.fields, self.integrals, len(self.oscillators)
         accelerated = "acceleration" in fields or periods or {"arias", "cav"} & {*integrals}
         counts = {

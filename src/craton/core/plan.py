@@ -95,18 +95,8 @@ class Array:
 
 
 def fields_in_block(block, names, kind, layout, dtype, **more):
-    """Return an array that holds fields one behind another, called `block`, and each field as a part of it.
-
-    Parameters
-    ----------
-    block : str
-    names : sequence of str
-        Of the fields.
-    kind : str
-    layout : Layout
-    dtype : numpy dtype
-    **more
-        What else `Array` has of each field.
+    """Return an array called `block` that holds fields one behind another, and each field as a part of it; `more` is what else `Array` has
+    of a field.
     """
     whole = Array(kind, (layout.block(len(names)),), dtype, first=layout.start(0) + layout.first, over=more.get("over"))
     more = {"first": layout.first, "part_of": block, "window": layout.window()} | more
@@ -208,9 +198,7 @@ class Halo:
 
 @dataclass(frozen=True)
 class Message:
-    """Messages to a neighbour and from it after a phase: names of the contiguous buffers `out` and
-    `into`.
-    """
+    """Messages to a neighbour and from it after a phase: names of the contiguous buffers `out` and `into`."""
 
     rank: int
     out: str
@@ -486,9 +474,7 @@ class Plan(StepPlan):
 
     @property
     def changing(self):
-        """Names of the arrays that a restart needs: those that change in time, and the step
-        counter.
-        """
+        """Names of the arrays that a restart needs: those that change in time, and the step counter."""
         allocated = {
             name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape
         }

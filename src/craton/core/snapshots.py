@@ -160,16 +160,12 @@ class SnapshotSeries:
 
     @property
     def lattice(self):
-        """Points of a grid that it shows (`GridSampling.lattice`); empty where it shows places in
-        elements.
-        """
+        """Points of a grid that it shows (`GridSampling.lattice`); empty where it shows places in elements."""
         return self.sampling.lattice if isinstance(self.sampling, GridSampling) else {}
 
     @property
     def where(self):
-        """Places of the picture in the elements of this rank, counted through the picture: int
-        array.
-        """
+        """Places of the picture in the elements of this rank, counted through the picture: int array."""
         return np.concatenate([np.empty(0, int), *(group.where for group in self.sampling)])
 
     def within(self, ranges):

@@ -117,9 +117,7 @@ def output_problems(scenario):
 
 
 def grid_of(scenario):
-    """Return the grid of a scenario; without a spacing it is derived from max_frequency and
-    points_per_wavelength.
-    """
+    """Return the grid of a scenario; without a spacing it is derived from max_frequency and points_per_wavelength."""
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
     vertical = domain.vertical_spacing or sides.vertical_spacing(scenario, spacing)
@@ -181,9 +179,7 @@ def restore(scenario, plan):
 
 
 def fastest(scenario, grid):
-    """Return the fastest wave speed, m/s: over all directions, and with attenuation in the
-    high-frequency limit.
-    """
+    """Return the fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     if rheology.anisotropic(scenario.model, grid):
         return rheology.fastest_anisotropic(scenario.model, grid, speed, rheology.relaxation(scenario.model, grid))

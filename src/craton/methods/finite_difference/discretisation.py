@@ -98,9 +98,7 @@ class Discretisation:
     memo: dict = field(default_factory=dict, repr=False, compare=False)
 
     def with_cells(self, cells, inverse_q=None):
-        """Return the same with the medium of its cells: rho, kappa, mu, and 1/Qp, 1/Qs if these
-        change.
-        """
+        """Return the same with the medium of its cells: rho, kappa, mu, and 1/Qp, 1/Qs if these change."""
         return replace(self, cells=tuple(cells), inverse_q=inverse_q)
 
     def in_packed_rows(self):
@@ -247,9 +245,7 @@ class Discretisation:
         return self.grid.spacing ** (2 if self.planar else 3) * self.rise
 
     def half(self, field):
-        """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane
-        there is no y.
-        """
+        """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane there is no y."""
         x, y, z = HALF[field]
         return (x, 0 if self.planar else y, z)
 
@@ -388,9 +384,7 @@ class Discretisation:
 
     @of_medium
     def floor_closure(self):
-        """Differences and norms on both sides of a level sea floor, half points in place of integer
-        ones.
-        """
+        """Differences and norms on both sides of a level sea floor, half points in place of integer ones."""
         return closure(len(self.stencil.vertical) * 2).stretched(self.rise)
 
     @property

@@ -41,9 +41,7 @@ def vertical_spacing(scenario, spacing: float) -> float | None:
 
 
 def level_floor(model) -> float | None:
-    """Return the elevation where flat layers of fluid end above layers of solid, m; None for other
-    models.
-    """
+    """Return the elevation where flat layers of fluid end above layers of solid, m; None for other models."""
     if model.kind != "layers" or model.follow == "surface" or model.topography is not None:
         return None
     medium = layered.build(model)

@@ -373,9 +373,7 @@ def _over_mass(d, axis, _, index, weight):
 
 
 def averaged_density(d, at, axis):
-    """Density where a velocity component is: mean of its two neighbours along the axis, as in the
-    kernel.
-    """
+    """Density where a velocity component is: mean of its two neighbours along the axis, as in the kernel."""
     at = d.cell(at)
     box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     box[2 * (2 - axis) + 1] += 1

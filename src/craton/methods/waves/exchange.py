@@ -39,9 +39,7 @@ def unpack(fields=TOGETHER):
 
 
 def pack_shared(fields):
-    """Own sums at the points of all neighbours, (0, 1, 0, 1, 0, entries), into their buffers; see
-    sharing.h.
-    """
+    """Own sums at the points of all neighbours, (0, 1, 0, 1, 0, entries), into their buffers; see sharing.h."""
     return _operator("pack_shared", ("buffer",), ("f", "points"), fields, 2 * fields + 1, *OF_LISTS)
 
 
@@ -169,9 +167,7 @@ class Sharing:
 
     @cached_property
     def places(self):
-        """For each rank that has some of them, this one included, rising: where these are in
-        `points`.
-        """
+        """For each rank that has some of them, this one included, rising: where these are in `points`."""
         places = {rank: np.searchsorted(self.points, numbers) for rank, numbers in self.lists.items()}
         return dict(sorted((places | {self.team.rank: np.arange(len(self.points))}).items()))
 

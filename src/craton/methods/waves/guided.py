@@ -44,9 +44,7 @@ def guiding(vp, vs):
 
 
 def strength(guide, ratio):
-    """Rate of damping over d at the outer edge from `guiding` and the ratio of the fastest to the
-    slowest wave.
-    """
+    """Rate of damping over d at the outer edge from `guiding` and the ratio of the fastest to the slowest wave."""
     return DAMPING * guide * min(ratio, GREATEST_RATIO)
 
 

@@ -127,10 +127,8 @@ def scattered_weights(position, half, at, derivative=None):
 
     Parameters
     ----------
-    position : (3,) sequence of float
-        x, y, z in units of the spacing.
-    half : (3,) sequence of int
-        1 along the axes x, y, z along which the points lie half a cell after the integer ones.
+    position, half : (3,) sequence of float, of int
+        Along x, y, z in spacings; 1 where the points lie half a cell after the integer ones.
     derivative : int, optional
         Axis of the derivative that is wanted in place of the value.
     at : tuple of int arrays

@@ -10,9 +10,7 @@ WRITING = 2e-4  # s of a channel: correction, zarr, MiniSEED and StationXML, of 
 
 
 class WaveMethod:
-    """The part of `craton.methods.protocol.Method` that does not depend on the discretisation of
-    waves.
-    """
+    """The part of `craton.methods.protocol.Method` that does not depend on the discretisation of waves."""
 
     waves = "Elastic waves"  # title of a run that has none
     # of the copy bandwidth that a whole time step reaches on a GPU, judged by its least traffic
@@ -71,9 +69,7 @@ class WaveMethod:
         return () if shots.side_by_side(scenario) else sources.shots(scenario)
 
     def dataset(self, result):
-        """Waveforms, velocity(receiver, component, time) and the like, corrected for temporal
-        dispersion.
-        """
+        """Waveforms, velocity(receiver, component, time) and the like, corrected for temporal dispersion."""
         from craton.output.dataset import TimeAxis, waveforms
 
         output, plan = result.scenario.output, result.plan

@@ -125,9 +125,7 @@ def damping_profile(d, depth, thickness, frequency):
 
 
 def cpml(d):
-    """Convolutional PML, with damped velocities where waves are guided: memory variables in the
-    layers only.
-    """
+    """Convolutional PML, with damped velocities where waves are guided: memory variables in the layers only."""
     options = d.boundaries.cpml
     thickness, frequency = options.thickness, options.frequency or d.frequency
     limits = (ALPHA_FLOOR if d.guiding else UNGUIDED_FLOOR, greatest_stretch(d))
@@ -241,9 +239,7 @@ def a1(d):
 
 
 def rigid(d):
-    """Velocities zero on the outermost points: along the face on its plane, across it half a cell
-    further out.
-    """
+    """Velocities zero on the outermost points: along the face on its plane, across it half a cell further out."""
     launches = []
     for axis, side in d.faces("rigid"):
         n = d.grid.shape[2 - axis]
@@ -254,9 +250,7 @@ def rigid(d):
 
 
 def periodic(d):
-    """Ghost points copied from the other end before a half step reads them; point n of a periodic
-    axis is point 0.
-    """
+    """Ghost points copied from the other end before a half step reads them; point n of a periodic axis is point 0."""
     phases = {"velocity_first": [], "stress_first": []}
     stride = (1, d.layout.row, d.layout.plane)
     for axis, side in d.faces("periodic"):

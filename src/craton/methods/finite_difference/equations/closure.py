@@ -219,9 +219,7 @@ def imaged(order, lowered, half_points):
 
 
 def _centred(d, row, after, order):
-    """Replace a row by the centred difference of an order between the columns `after` - 1 and
-    `after`.
-    """
+    """Replace a row by the centred difference of an order between the columns `after` - 1 and `after`."""
     d[row] = 0
     for k, weight in enumerate(taylor(order)):
         d[row, after + k], d[row, after - 1 - k] = weight, -weight

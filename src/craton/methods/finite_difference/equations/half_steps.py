@@ -90,9 +90,7 @@ def wavefield(d):
 
 
 def defined(d):
-    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges,
-    which stay zero.
-    """
+    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges, which stay zero."""
     bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
     return tuple(
         slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)

@@ -121,9 +121,7 @@ def lowest_air(d):
 
 
 def rectangles(d, k):
-    """Parts (j0, j1, i0, i1) of plane k without points whose own or neighbouring cell an anomaly
-    touches.
-    """
+    """Parts (j0, j1, i0, i1) of plane k without points whose own or neighbouring cell an anomaly touches."""
     parts = [d.box[2:]]
     for anomaly in anomalies.build(d.model):
         (z0, z1), *others = (touched(d.grid, anomaly, axis) for axis in (2, 1, 0))
@@ -184,9 +182,7 @@ def on_planes(d, op):
 
 
 def at_points(d, at):
-    """Return d11, d13, d33, d66 at points (k, j, i) of fields, 0 where no interface cuts a cell:
-    (4, n), Pa.
-    """
+    """Return d11, d13, d33, d66 at points (k, j, i) of fields, 0 where no interface cuts a cell: (4, n), Pa."""
     out = np.zeros((4, len(at[0])))
     for k0, k1, j0, j1, i0, i1 in boxes(d):
         inside = (at[0] >= k0) & (at[0] < k1)

@@ -61,9 +61,7 @@ def runs_of(d, box):
 
 
 def parts_of(d, runs):
-    """Return the place in the padded arrays and the grid of some planes at a time: list of (slices,
-    Grid).
-    """
+    """Return the place in the padded arrays and the grid of some planes at a time: list of (slices, Grid)."""
     parts = []
     for (k, ka, kb), (j, ja, jb), (i, ia, ib) in product(*runs):
         planes = min(max(CHUNK_CELLS // ((jb - ja) * (ib - ia)), 1), CHUNK)

@@ -135,9 +135,7 @@ STRESSES = {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}  # normal and shear ones
 
 
 def cost(stencil, kernel, axis=None):
-    """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works
-    along one.
-    """
+    """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works along one."""
     reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[kernel][stencil.motion]
     counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
     if stencil.anisotropic and kernel.endswith("stress"):

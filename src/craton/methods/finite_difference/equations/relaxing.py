@@ -96,9 +96,7 @@ class Mechanisms:
         return [slots[n] for n in range(len(slots))]
 
     def place(self, n, field, points):
-        """Return the places of the n-th memory variable of a stress at points in the block of
-        ``memory``.
-        """
+        """Return the places of the n-th memory variable of a stress at points in the block of ``memory``."""
         return self.slot(n, field) * self.d.layout.field + self.d.layout.offset(*points)
 
 

@@ -232,6 +232,13 @@ def test_a_box_that_ends_above_the_ground_ends_at_it():
     assert above.about == at_ground.about and above.places == at_ground.places
 
 
+def test_recordings_of_any_two_names_keep_arrays_of_their_own():
+    """The ring of "x_source" was the table of what "x" records: both were wrong."""
+    tables = [[PLANE["recording"][0] | {"name": name} for name in ("x", other)] for other in ("y", "x_source")]
+    plans = [plan(craton.Scenario(**PLANE | {"recording": pair})) for pair in tables]
+    assert len(plans[0].arrays) == len(plans[1].arrays)
+
+
 def test_a_recording_is_sought_beside_the_scenario(tmp_path):
     file = tmp_path / "basin.toml"
     file.write_text(dumps(craton.Scenario(**PLANE | taking(tmp_path / "regional"))).replace(f"{tmp_path}/", ""))

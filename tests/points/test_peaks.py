@@ -125,6 +125,20 @@ def test_resumed_on_other_ranks_with_the_same_bits(method, before, after, result
 # --- topography, planes -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("names", [("a", "a_oscillators"), ("a_sites_b", "a")])
+def test_maps_of_any_two_names_keep_arrays_of_their_own(names):
+    """Arrays of one map were those of the other: its values were wrong, or the run ended with a KeyError."""
+    asked = [{"quantities": ["sa"], "periods": [0.3]}, {"quantities": ["pgv"]}]
+    arrays = []
+    for pair in (("one", "two"), names):
+        tables = [{"name": name} | table for name, table in zip(pair, asked)]
+        planned = craton.plan(scenario(peaks=tables, receivers=STATION))
+        used = {name for phase in planned.phases for launch in phase.launches for name in launch.arrays if name}
+        assert used <= planned.arrays.keys()
+        arrays.append(len(planned.arrays))
+    assert arrays[0] == arrays[1]
+
+
 def test_below_topography_as_snapshots_of_the_highest_cells():
     """At every step, of a slope with a hill; a plane through it has sites below the ground only."""
     hill = {"x": [0.0, 700.0, 900.0, 1800.0], "z": [-300.0, -300.0, -100.0, -200.0]}

@@ -116,13 +116,13 @@ class PeakSeries:
         return {part: count for part, count in counts.items() if count}
 
     def array(self, part):
-        """Return the name of one of its arrays in a plan.
+        """Return the name of one of its arrays in a plan; a part has no dot, so that no two maps have the same.
 
         Parameters
         ----------
         part : str
         """
-        return f"peaks_{self.name}_{part}"
+        return f"peaks_{self.name}.{part}"
 
 
 def map_of(all_series, name):

@@ -16,7 +16,8 @@ PARAMS = Struct("PeakParams", (*((name, "i32") for name in ("count", "together",
 DOUBLES = ("displaced", "sums", "oscillators", "recursion")
 TYPES = (*((name, "f64") for name in DOUBLES), ("source", "i64"), ("first", "i32"), ("step", "i32"))
 WRITES = ("before", "displaced", "largest", "sums", "pushed", "oscillators", "oscillators_largest", "history")
-READS = ("state", "ghosts", "source", "first", "weight", "axes", "recursion", "step")
+TABLES = ("source", "first", "weight", "axes", "recursion")
+READS = ("state", "ghosts", *TABLES, "step")
 MOST_ROWS = 2**31 - 1  # rows are counted in 32 bits
 BINS = 256  # values of the history behind the significant duration, where no resolution is given
 BESIDE = {"together": 0, "last": 0, "every": 1, "dt": 1.0}  # scalars that gathering does not read
@@ -193,24 +194,20 @@ def measuring(series, rows, precision, together=False, axes=None):
     if first[-1] > MOST_ROWS:
         message = f"the map {series.name} needs {first[-1]:,} rows, {MOST_ROWS:,} are possible"
         refuse("peaks", message, "use a larger stride")
-    named = series.array
-    arrays = of_values(named("sites"), source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
+    named, tables = (
+        series.array,
+        {"source": (source, np.int64), "first": (first, np.int32), "weight": (weight, precision)},
+    )
     if axes is not None:
-        turned = np.ascontiguousarray(axes.transpose(1, 2, 0)).reshape(9, count)
-        arrays |= of_values(named("sites"), axes=(turned, precision))
-    periods = series.oscillators
-    if periods:
-        table = np.stack([nigam_jennings(t, series.damping, series.dt).ravel() for t in periods])
-        arrays |= of_values(named("sites"), recursion=(table, np.float64))
-    shapes = series.rows
-    for part, n in shapes.items():
-        dtype = np.float64 if part in DOUBLES else precision
-        arrays[named(part)] = Array(KIND, (n, count), dtype)
-    present = {*shapes, *(name.rsplit("_", 1)[1] for name in arrays if "_sites_" in name)}
-    table_names = ("source", "first", "weight", "axes", "recursion")
-    names = [named(part) if part in present else "" for part in WRITES]
-    names += ["state", ""]
-    names += [named(f"sites_{part}") if part in present else "" for part in table_names]
+        tables["axes"] = np.ascontiguousarray(axes.transpose(1, 2, 0)).reshape(9, count), precision
+    if series.oscillators:
+        rows = [nigam_jennings(period, series.damping, series.dt).ravel() for period in series.oscillators]
+        tables["recursion"] = np.stack(rows), np.float64
+    arrays = of_values(named("sites"), **tables)
+    for part, n in series.rows.items():
+        arrays[named(part)] = Array(KIND, (n, count), np.float64 if part in DOUBLES else precision)
+    names = [named(part) if part in series.rows else "" for part in WRITES]
+    names += ["state", "", *(named(f"sites_{part}") if part in tables else "" for part in TABLES)]
     params = {"count": count, "together": int(together), "last": series.last, "every": series.every, "dt": series.dt}
     box = (0, 1, 0, 1, 0, count)
     return arrays, [Launch(operator(series), (*names, "step"), box, params)]

@@ -391,7 +391,7 @@ def ring(name, rows, labels, about, d, band, numbers, team):
     recording = Recording(name, array, slots, labels, about, d.steps, d.precision, gathering)
     if team.size > 1 and not places:
         return recording, {}, []
-    arrays, launch = sampled(array, array, rows, slots, d.precision)
+    arrays, launch = sampled(array, f"rows_of_{array}", rows, slots, d.precision)
     return recording, arrays, [launch]
 
 

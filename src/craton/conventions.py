@@ -30,6 +30,8 @@ VECTOR = ("E", "N", "Z")
 TENSOR = ("EE", "NN", "ZZ", "EN", "EZ", "NZ")
 TENSOR_AXES = tuple((VECTOR.index(a), VECTOR.index(b)) for a, b in TENSOR)
 COMPONENT_AXES = dict(zip(TENSOR, TENSOR_AXES))
+# Fields of the wavefield along x, y, z, in the order of VECTOR and TENSOR.
+VELOCITY, STRESS = ("vx", "vy", "vz"), ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 QUANTITIES = {
     "velocity": (VECTOR, "m/s", "particle velocity"),
     "displacement": (VECTOR, "m", "displacement"),

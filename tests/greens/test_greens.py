@@ -209,6 +209,8 @@ def test_what_a_store_does_not_hold_is_told(space):
         ({"duration": 9}, "more than"),
         ({"sampling": 0.5}, "no sampling of waves"),
         ({"sampling": -0.1}, "no sampling of waves"),
+        ({"sampling": 0}, "0 s is no sampling of waves"),
+        ({"stations": []}, "the list of stations is empty"),
         ({"duration": 0.001}, "hold no sample"),
         ({"source": [PUSH]}, "moment"),
         ({"source": [BLAST | {"at": [500, 1200, -300]}]}, "outside"),

@@ -576,6 +576,8 @@ class Database:
         if stations is None:
             return list(range(len(self.stations)))
         stations = [stations] if isinstance(stations, str) else list(stations)
+        if not stations:
+            refuse("stations", "the list of stations is empty", "leave it out to take all")
         unknown = [name for name in stations if name not in self.stations]
         if unknown:
             words = f'there is no station "{unknown[0]}"; there are {", ".join(self.stations[:8])}'
@@ -622,7 +624,7 @@ class Database:
         if end > last * (1 + 1e-9):
             words = f"{end:g} s are more than the {last:.4g} s that are stored for this wavelet"
             refuse("duration", words, "build a longer store")
-        step, longest = sampling or self.synthesis.interval / 2, 0.5 / self.max_frequency
+        step, longest = self.synthesis.interval / 2 if sampling is None else sampling, 0.5 / self.max_frequency
         if not 0 < step <= longest:
             words = f"{step:g} s is no sampling of waves up to {self.max_frequency:g} Hz"
             refuse("sampling", words, f"give at most {longest:.4g} s")

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.backends import backend
+from craton.conventions import STRESS
 from craton.driver import run as driver
 from craton.driver import waves
 from craton.scenario import Scenario
 from craton.validation.compare import row
-
-STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 
 
 def cpml_slice(case, device):

@@ -5,11 +5,11 @@ absorbing faces shall take away. float64 in random media below a free surface, u
 import numpy as np
 
 from craton.backends import backend
+from craton.conventions import STRESS
 from craton.driver import run as driver
 from craton.driver import waves
 from craton.methods.finite_difference.equations.closure import HIGHEST, closure
 from craton.scenario import Scenario
-from craton.validation.absorbing import STRESS
 from craton.validation.compare import CASES, merged, misfit, row, runs
 from craton.validation.spectral import begun, distorted, positions, prepared, without_source
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from craton.conventions import STRESS, TENSOR_AXES
 from craton.errors import refuse
 from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.equations import material
@@ -23,8 +24,7 @@ from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.waves.interpolate import NODES, REACH, AxisWeights, scattered_weights
 from craton.methods.waves.tables import Changed, Rows, scaled, stacked
 
-# Stress components of a symmetric tensor, by axes.
-TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
+TENSOR = dict(zip(STRESS, TENSOR_AXES))  # axes of stresses
 ROWS = 1 << 20  # points that are weighted at a time
 TILE = 64  # points of the grid to a side of the tiles in which the medium at the surface is asked
 ON_TOP = 1e-6  # of the spacing

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.conventions import components, velocity_slopes
+from craton.conventions import VELOCITY, components, velocity_slopes
 from craton.core.snapshots import GridSampling, SnapshotSeries
 
-VELOCITY = ("vx", "vy", "vz")
 FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
 ROUNDING = 1e-6  # of the time between pictures: 0.3 / 0.1 is less than 3
 

@@ -7,10 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from craton.conventions import STRESS, VELOCITY
 from craton.methods.finite_difference.equations.closure import HIGHEST, taylor
 
-VELOCITY = ("vx", "vy", "vz")
-STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 FIELDS = (*VELOCITY, *STRESS)
 # Fields that are computed: in space, and in the (x, z) plane for motion in it and across it.
 MOTION = {None: FIELDS, "P-SV": ("vx", "vz", "sxx", "szz", "sxz"), "SH": ("vy", "sxy", "syz")}

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from craton.conventions import TENSOR, VECTOR
+from craton.conventions import STRESS, TENSOR, VECTOR, VELOCITY
 from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods.waves.coupling import recorded
-from craton.methods.waves.coupling.oblique import STRESS, VELOCITY, side_problems, turned
+from craton.methods.waves.coupling.oblique import side_problems, turned
 from craton.methods.waves.tables import Changed, stacked
 from craton.tables.fields import spatial
 from craton.tables.sources import Recording

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from craton.conventions import STRESS, VELOCITY
 from craton.errors import Problem
 from craton.methods.waves.coupling.sampled import summed
 from craton.model.ground import terrain
@@ -25,8 +26,6 @@ LENGTH = 4  # of the transforms, in lengths of the run: waves between the layers
 SAME_MEDIUM = 1e-6  # relative
 EARLIER = 8  # periods of the wavelet, by which a run begins earlier beyond the critical angle
 FLAT = 1e-3  # m
-VELOCITY = ("vx", "vy", "vz")
-STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 
 
 @dataclass(frozen=True, eq=False)

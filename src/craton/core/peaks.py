@@ -204,8 +204,7 @@ def quantities_of(series, arrays):
     if series.oscillators:
         rows = arrays["oscillators_largest"].reshape(len(series.oscillators), 4, -1)
         omega = 2 * np.pi / np.array(series.oscillators)
-        out["sa"] = np.stack([w**2 * largest_of(of) for w, of in zip(omega, rows)])
-        out["sa"] = out["sa"].astype(np.float32)
+        out["sa"] = np.stack([w**2 * largest_of(of) for w, of in zip(omega, rows)]).astype(np.float32)
     return out
 
 

@@ -11,7 +11,7 @@ from craton.core.grid import Grid
 from craton.errors import Problem, refuse_all
 from craton.methods.finite_difference import greens, sides
 from craton.methods.finite_difference.discretisation import Discretisation
-from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, source_boxes, storage
+from craton.methods.finite_difference.equations import acoustic, scheme, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST, surface
 from craton.methods.finite_difference.space import GridSpace
 from craton.methods.protocol import Reuse
@@ -180,10 +180,13 @@ def restore(scenario, plan):
 
 def fastest(scenario, grid):
     """Return the fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
-    speed = "vs" if scenario.domain.motion == "SH" else "vp"
-    if rheology.anisotropic(scenario.model, grid):
-        return rheology.fastest_anisotropic(scenario.model, grid, speed, rheology.relaxation(scenario.model, grid))
-    return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
+    model, speed = scenario.model, "vs" if scenario.domain.motion == "SH" else "vp"
+    relaxation = rheology.relaxation(model, grid)
+    if rheology.anisotropic(model, grid):
+        return rheology.fastest_anisotropic(model, grid, speed, relaxation)
+    if relaxation is not None:
+        return rheology.fastest(model, grid, relaxation, speed)
+    return earth.extremes(model, grid)[speed][1]
 
 
 def size_problems(scenario, grid):

@@ -4,7 +4,7 @@ import numpy as np
 
 from craton.core.operator import initialiser
 from craton.core.plan import Array
-from craton.model.media import attenuation, earth, rheology
+from craton.model.media import attenuation, earth
 from craton.model.media.earth import cell_averages, cell_losses
 
 NODES = 512  # intervals up to the largest 1/Q, at whose ends `stiffer` is exact
@@ -248,13 +248,6 @@ def stiffer(relaxation):
         return out
 
     return values
-
-
-def fastest(scenario, grid):
-    """Return the fastest wave that is computed at any frequency, m/s; None without attenuation."""
-    relaxation = rheology.relaxation(scenario.model, grid)
-    speed = "vs" if scenario.domain.motion == "SH" else "vp"
-    return None if relaxation is None else rheology.fastest(scenario.model, grid, relaxation, speed)
 
 
 def notes(d):

@@ -363,7 +363,7 @@ def incident_values(boxes, wave, sides):
     if wave.wavelet:
         refuse_all(side_problems(d, wave, {name: places.medium[name] for name in without}, without, places.xyz))
     else:
-        refuse_all(wave.problems(d, places.fields, places.xyz, places.medium, boxes.reach))
+        refuse_all(wave.problems(places.fields, places.xyz, places.medium, boxes.reach))
     return wave.series(d, places.fields, places.xyz, boxes.precision)
 
 

@@ -150,13 +150,12 @@ class SampledIncident:
         matrix = csr_array((np.ones(len(xyz)), (np.arange(len(xyz)), point)), shape=shape)
         return matrix, lambda wavenumber: 0.0, distance > SAME_POINT
 
-    def problems(self, d, fields, xyz, medium, reach):
+    def problems(self, fields, xyz, medium, reach):
         """Return where the waves do not cover places of a run, are sampled too coarsely or in another
         medium: list of Problem.
 
         Parameters
         ----------
-        d : Discretisation
         fields : sequence of str
             That are needed there.
         xyz : (n, 3) array

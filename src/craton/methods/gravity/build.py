@@ -64,11 +64,11 @@ class GravityPlan:
         results with their sum, a tile.
         """
         p = self.problem
-        asked, results = (
+        inputs, results = (
             p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes,
             24 * p.points.shape[1] * len(p.fields),
         )
-        return asked + results + self.tile_nbytes
+        return inputs + results + self.tile_nbytes
 
     @property
     def tile_nbytes(self):

@@ -194,10 +194,8 @@ def measuring(series, rows, precision, together=False, axes=None):
     if first[-1] > MOST_ROWS:
         message = f"the map {series.name} needs {first[-1]:,} rows, {MOST_ROWS:,} are possible"
         refuse("peaks", message, "use a larger stride")
-    named, tables = (
-        series.array,
-        {"source": (source, np.int64), "first": (first, np.int32), "weight": (weight, precision)},
-    )
+    named = series.array
+    tables = {"source": (source, np.int64), "first": (first, np.int32), "weight": (weight, precision)}
     if axes is not None:
         tables["axes"] = np.ascontiguousarray(axes.transpose(1, 2, 0)).reshape(9, count), precision
     if series.oscillators:

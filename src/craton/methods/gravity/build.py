@@ -64,10 +64,8 @@ class GravityPlan:
         results with their sum, a tile.
         """
         p = self.problem
-        inputs, results = (
-            p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes,
-            24 * p.points.shape[1] * len(p.fields),
-        )
+        inputs = p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes
+        results = 24 * p.points.shape[1] * len(p.fields)
         return inputs + results + self.tile_nbytes
 
     @property

@@ -142,7 +142,7 @@ def test_a_failing_shot_is_told_and_a_restart_runs_what_is_missing(monkeypatch, 
 @pytest.mark.parametrize("count", [1, 2])
 def test_interrupted_and_restarted(count):
     """Ctrl-C after the first of six shots: 75, what ended is readable and is not run again."""
-    write("six.toml", *([x, -40] for x in range(200, 800, 100)), time__duration=5)
+    write("six.toml", *([x, -40] for x in range(200, 800, 100)), time__duration=20)
     words = [sys.executable, "-m", "craton", "survey", "six.toml", "-o", "out", "--workers", str(count)]
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
     # SIGINT may be ignored here

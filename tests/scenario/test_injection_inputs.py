@@ -95,7 +95,7 @@ def test_points_between_which_waves_change_by_a_third_are_refused():
         incident = SampledIncident("injection.0", wavefield, np.zeros((2, 3)))
         slowest = np.array([points * 100.0 * incident.frequency])
         medium = {"vp": 1.7 * slowest, "vs": slowest, "rho": np.array([2000.0])}
-        problems = incident.problems(None, ["ux", "uy", "uz"], np.array([[50.0, 400, 400]]), medium, 0)
+        problems = incident.problems(["ux", "uy", "uz"], np.array([[50.0, 400, 400]]), medium, 0)
         assert incident.resolution["error"] == pytest.approx(1 - np.cos(np.pi / points), rel=1e-6)
         assert len(problems) == len(messages)
         assert all(words in problem.message for words, problem in zip(messages, problems))

@@ -58,9 +58,9 @@ def test_files_are_known_by_what_they_begin_with(tmp_path):
 def gathers(samples=500, interval=0.002, start=0.1):
     """Three shots at four receivers, three components of random samples, and pressure."""
     values = np.random.default_rng(1).standard_normal((3, 4, 3, samples)).astype("f4")
-    variables = {
-        "velocity": (("shot", "receiver", "component", "time"), values),
+    variables = {  # in the order of a store, which sorts them by name
         "pressure": (("shot", "receiver", "time"), 1e5 * values[:, :, 0]),
+        "velocity": (("shot", "receiver", "component", "time"), values),
     }
     axes = {
         "time": ("time", start + interval * np.arange(samples), {"sampling_interval": interval}),

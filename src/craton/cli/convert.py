@@ -19,7 +19,7 @@ RECORDED = ("gather", "waveform", "seismograms", *SERIES)  # kinds of data of a 
 def convert(
     out: argument("OUT", "Folder of a run or a survey."),
     file: argument("FILE", "File to write: .sgy, .su, .mseed, .xml, .quakeml, .sac, .asdf, .vtkhdf, .tif, .nc."),
-    quantity: option("One quantity; by default all, of gathers the first one.") = None,
+    quantity: option("One quantity; by default all, of gathers velocity, or what there is.") = None,
     component: option("One component of records; by default all.") = None,
     shot: option("One shot; by default all.") = None,
     series: option("Snapshots or map of peaks; by default the first one.") = None,
@@ -53,8 +53,9 @@ def written(row, path, out, quantity, component, shot, series, rotate):
     elif row.holds == "gather":
         dataset = along_fibres(out, quantity, shot)
         dataset = waveforms(out, shot, rotate) if dataset is None else dataset
-        quantity = quantity or next(iter(quantities_of(dataset)))
-        write(selected(dataset, quantity, component), path)
+        if quantity is not None or component is not None:
+            dataset = selected(dataset, quantity, component)
+        write(dataset, path)
     else:
         dataset = selected(waveforms(out, shot, rotate), quantity, component)
         if "shot" in dataset.dims:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.conventions import QUANTITIES
 from craton.errors import CratonError
 from craton.io.contents import FileError, MissingLibrary
 from craton.io.libraries import library, written
@@ -31,7 +32,7 @@ def write_gathers(dataset, path, quantity=None, component=None):
     """Write the waveforms of a run or a survey.
 
     `dataset` has ``quantity([shot,] receiver, [component,] time)`` with coordinates x, y, z (m), and sources as coordinates
-    ``source_x``, ``source_y``, ``source_z`` over ``shot`` or as attributes; `quantity` is by default the first one,
+    ``source_x``, ``source_y``, ``source_z`` over ``shot`` or as attributes; `quantity` is by default velocity, or what there is,
     `component` all, each with its trace identification code. Raises CratonError for values that the headers cannot hold.
     """
     path = Path(path)
@@ -67,7 +68,9 @@ def write_gathers(dataset, path, quantity=None, component=None):
 
 def _traces_of(dataset, quantity=None, component=None):
     """Return samples (shots, receivers, components, time), float32, and the names of the components; see `write_gathers`."""
-    waves = [name for name, array in dataset.data_vars.items() if "receiver" in array.dims]
+    # a store sorts them by name, and velocity comes first
+    in_order = dict.fromkeys((*QUANTITIES, *dataset.data_vars))
+    waves = [name for name in in_order if name in dataset.data_vars and "receiver" in dataset[name].dims]
     quantity = quantity or next(iter(waves), None)
     if quantity not in waves:
         raise CratonError(f"{quantity} was not recorded; recorded are {', '.join(waves) or 'none'}")

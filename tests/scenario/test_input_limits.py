@@ -42,6 +42,7 @@ ODD = [
     ("e.csv", COUPLE + "1,2,3,10,20,30,4,5\n", "line 2: 8 columns, not 7"),
     ("e.csv", COUPLE + "1,2,3,1_0,20,30,4\n", "strike: '1_0' is not a number"),
     ("e.csv", COUPLE + "1,2,3,,20,30,4\n", "line 2: the mechanism is not complete"),
+    ("e.csv", COUPLE + "1,2,3,10,20,30,4\n1,2,3,,,,4\n", "line 3: the mechanism is not complete"),
     ("e.csv", COUPLE.replace("st", "sd") + "1,2,3,10,20,30,4\n", "did you mean strike"),
     ("e.csv", COUPLE.replace("strike", "s") + "1,2,3,10,20,30,4\n", "no column strike"),
     ("e.csv", "x,y,x,depth,moment\n1,2,3,4,5\n", "the column x stands twice"),

@@ -49,6 +49,10 @@ def read(path):
         {name: column[n : n + 1] for name, column in numbers.items() if column[n] == column[n]}
         for n in range(len(lines))
     ]
+    for line, row in zip(lines, rows):
+        mechanism = _mechanism(row)
+        if mechanism is None or len(mechanism) == 1 and {*COUPLE} <= {*numbers}:
+            raise ValueError(f"line {line}: the mechanism is not complete; explosions stand in a file of their own")
     return [_sources(row, lines[n : n + 1], names and names[n : n + 1], origin)[0] for n, row in enumerate(rows)]
 
 
@@ -104,8 +108,6 @@ def _sources(numbers, lines, names, origin):
 def _moments_or_forces(numbers, lines):
     """Return what `FileSources` holds of mechanisms, by name."""
     names = _mechanism(numbers)
-    if names is None or len(names) == 1 and set(COUPLE) & set(numbers):
-        raise ValueError(f"line {lines[0]}: the mechanism is not complete")
     values = np.array([numbers[name] for name in names])
     if names == FORCE:
         return {"force": values.T}

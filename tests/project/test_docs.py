@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 
@@ -256,3 +257,13 @@ def test_snippets_use_every_kind():
     kinds = {spec["const"] for table in tables for spec in table.get("properties", {}).values() if "const" in spec}
     used = {kind for text in texts for kind in re.findall(r'(?:kind|shape) = "(\w+)"', text)}
     assert kinds - used <= {"gaussian_derivative"}
+
+
+def test_every_name_of_the_reference_can_be_imported():
+    text = (DOCS / "reference" / "api.md").read_text()
+    blocks = re.findall(r"currentmodule:: (\S+)\n.. autosummary::\n   :toctree: \S+\n\n((?:   \S+\n)+)", text)
+    names = [f"{module}.{name}" for module, listed in blocks for name in listed.split()]
+    assert len(names) > 50 and len(blocks) == text.count("autosummary::")
+    for name in names:
+        module, _, last = name.rpartition(".")
+        assert getattr(import_module(module), last), name

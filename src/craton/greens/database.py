@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from craton.backends.cpu import host_memory
-from craton.conventions import TENSOR, recorded_as
+from craton.conventions import TENSOR, TENSOR_AXES, recorded_as
 from craton.errors import CratonError, ResourceError, ScenarioError, refuse, refuse_all
 from craton.greens.fields import Fields
 from craton.greens.synthesis import LOST, Synthesis, key_of, moments_of, six_numbers
@@ -23,7 +23,9 @@ from craton.output.inputs import changed as changed_inputs
 from craton.output.inspection import inspect_run, named_damage
 from craton.output.store import FINISHED, KINDS, RESULT, kind_of, read_run, refuse_changed
 from craton.survey import wavelets
-from craton.survey.geography import in_corners
+from craton.survey.geography import in_corners, local_of
+from craton.survey.source_files import axes_of
+from craton.survey.sources import dyads
 from craton.tables.fields import choice, spatial
 from craton.tables.sources import Wavelet
 
@@ -322,7 +324,7 @@ class Database:
         xyz : (n, 3) array
             m.
         moment : (n, 6) or (n, 3, 3) array
-            Tensors in east, north, up, N m; six numbers are EE, NN, ZZ, EN, EZ, NZ.
+            Tensors along x, y, z of the model, N m; six numbers are EE, NN, ZZ, EN, EZ, NZ.
         wavelet : table or dict
             Of all of them: moment rate of unit moment.
         stations, sampling, duration
@@ -368,8 +370,8 @@ class Database:
         return out, times
 
     def derivatives(self, source, stations=None, sampling=None, duration=None):
-        """Return what stations record of the six unit moments at the place of a source: what moment tensor
-        inversions need.
+        """Return what stations record of the six unit moments at the place of a source, in the axes of its mechanism: what
+        moment tensor inversions need.
 
         Parameters
         ----------
@@ -381,8 +383,10 @@ class Database:
         xarray.DataArray
             ``(tensor, receiver, component, time)``, m/s or Pa for 1 N m.
         """
-        point = self.single_source(source)
-        rows = self._rows(np.array([point.xyz] * len(TENSOR), float), np.eye(len(TENSOR)))
+        point, scenario = self.single_source(source), self._changed(source)
+        axes = axes_of(scenario.source[0], scenario, np.array([point.xyz], float))[0].T
+        units = [dyads(axes[a], axes[b]) / (1 + (a == b)) for a, b in TENSOR_AXES]
+        rows = self._rows(np.array([point.xyz] * len(TENSOR), float), six_numbers(units))
         labels = {"tensor": list(TENSOR)}
         return self._labelled(labels, rows, point.wavelet, stations, sampling, duration)
 
@@ -697,7 +701,8 @@ def place_of(store, source=None):
     Returns
     -------
     list of float or dict
-        x, y, z, m; in a chunk of the Earth longitude, latitude (degrees) and depth (m).
+        x, y, z, m; where the model lies on Earth longitude, latitude (degrees) and depth or elevation (m): couples are then in
+        true up, south and east.
 
     Raises
     ------
@@ -705,9 +710,13 @@ def place_of(store, source=None):
         There are several, or the place is outside of the volume.
     """
     xyz = np.array(store.single_source(source).xyz, float)
-    globe = getattr(store.scenario_on_grid.domain, "globe", None)
+    domain = store.scenario_on_grid.domain
+    globe = getattr(domain, "globe", None)
+    if globe is None and domain.geographic is None:
+        return xyz.tolist()
     if globe is None:
-        return [float(v) for v in xyz]
+        longitude, latitude = map(float, local_of(domain).degrees(*xyz[:2]))
+        return {"longitude": longitude, "latitude": latitude, "elevation": float(xyz[2])}
     longitude, latitude, height = in_corners(globe, xyz[None], store.volume[0])[0].tolist()
     longitude = (longitude + 180) % 360 - 180
     return {"longitude": longitude, "latitude": latitude, "depth": -height}

@@ -122,35 +122,44 @@ def _from_keys(entry, name, scenario):
     titles = names if entry.shots is not None else [name]
     if len(xyz) > len(titles):  # they act together
         titles, names = [f"{name}.{n}" for n in range(1, len(xyz) + 1)], names * len(xyz)
+    turns = axes_of(entry, scenario, xyz)
+    moments = [moment if moment is None else turn @ moment @ turn.T for turn in turns]
+    forces = [force if force is None else turn @ force for turn in turns]
+    return [
+        PointSource(title, place, *acts, wavelet, number.get(shot, 0), delayed)
+        for title, shot, place, *acts in zip(titles, names, xyz, moments, forces)
+    ]
+
+
+def axes_of(entry, scenario, xyz):
+    """Return the axes in which the mechanism of an entry is at positions (n, 3), m, as columns in those of the model, (n, 3, 3):
+    true east, north and up of places on Earth, else those of the box.
+    """
     earth = globe_of(scenario)
     if earth is None and on_earth(entry) and not scenario.domain.planar:
         earth = geography.local_of(scenario.domain)
-
-    def turned(place):
-        if earth is None:
-            return moment, force
-        turn = earth.axes(np.array([place]))[0]
-        return (None, turn @ force) if moment is None else (turn @ moment @ turn.T, None)
-
-    return [
-        PointSource(title, place, *turned(place), wavelet, number.get(shot, 0), delayed)
-        for title, shot, place in zip(titles, names, xyz)
-    ]
+    return np.broadcast_to(np.eye(3), (len(xyz), 3, 3)) if earth is None else earth.axes(np.asarray(xyz))
 
 
 def on_earth(entry) -> bool:
     """Whether a source stands at a longitude and latitude, so that its mechanism is in true east, north and up."""
+    if entry.at is None and entry.shots is None:
+        return _coordinates(entry) == "geographic"
     at = entry.at if entry.shots is None else entry.shots
     return isinstance(getattr(at, "from_", at), Place)
 
 
+def _coordinates(entry):
+    """Return what the positions in an entry's file are, ``"geographic"`` or ``"metres"``: by the file, else by the entry."""
+    held = file_points(entry)
+    return (held[0].coordinates if len(held) else None) or getattr(entry, "coordinates", "geographic")
+
+
 def _from_file(entry, name, scenario, medium):
     """Return the sources of a file: points, a catalogue, or a finite fault."""
-    held, coordinates = contents(entry), getattr(entry, "coordinates", "geographic")
+    held, mapped = contents(entry), geography.places(scenario.domain, _coordinates(entry))
     if entry.kind in RUPTURES:
-        mapped = geography.places(scenario.domain, coordinates)
         return [source_arrays.finite_fault(held, name, mapped, medium)]
-    mapped = geography.places(scenario.domain, held[0].coordinates or coordinates)
     many = isinstance(held, FileSources) and len(held) > source_arrays.MANY
     if many and held.force is None and not scenario.domain.planar:  # they stay arrays
         shared = None if entry.wavelet is None else wavelets.build(entry.wavelet)

@@ -222,6 +222,7 @@ def test_what_a_store_does_not_hold_is_told(space):
         ({"stations": []}, "the list of stations is empty"),
         ({"duration": 0.001}, "hold no sample"),
         ({"source": [PUSH]}, "moment"),
+        ({"source": [BLAST | {"shot": shot} for shot in "ab"]}, "act together, not of several shots"),
         ({"source": [BLAST | {"at": [500, 1200, -300]}]}, "outside"),
     ):
         refused(ScenarioError, words, space.seismograms, **question)

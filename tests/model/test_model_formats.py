@@ -150,14 +150,15 @@ def test_an_rfile_without_a_place_is_in_its_own_axes_and_has_no_air(tmp_path):
 # --- SEG-Y and other properties from files -----------------------------------------------------------------------------------------------
 
 
-def segy(path, x, y, field, step=100.0, scalar=-10):
-    """SEG-Y by segyio: a trace for each position, samples every `step` m from z = 0."""
+def segy(path, x, y, field, step=100.0, scalar=-10, delays=0):
+    """SEG-Y by segyio: a trace for each position, samples every `step` m from z = 0; headers state the delays."""
     segyio = pytest.importorskip("segyio")
     depth, spec, of = step * np.arange(41), segyio.spec(), segyio.TraceField
     spec.format, spec.samples, spec.tracecount = 5, depth, len(x)
     with segyio.create(path, spec) as file:
         for n, (a, b) in enumerate(zip(x, y)):
             at = {of.CDP_X: round(a * -scalar), of.CDP_Y: round(b * -scalar), of.SourceGroupScalar: scalar}
+            at[of.DelayRecordingTime] = int(delays * n)
             file.header[n], file.trace[n] = at, field(a, b, -depth).astype("f4")
         file.bin[segyio.BinField.Interval] = int(step * 1000) if step < 32 else 0
     return str(path)
@@ -197,6 +198,8 @@ def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
     twice = segy(tmp_path / "twice.sgy", np.array([0, 0, 9, 9.0]), np.array([0, 0, 9, 0.0]), linear)  # none at 0, 9
     properties["vp"] = {"file": twice, "depth_step": 100}
     assert "neither on a line nor on a grid" in problem_of(properties).message
+    properties["vp"] = {"file": segy(tmp_path / "late.sgy", x[:7], 0 * x[:7], linear, delays=4), "depth_step": 100}
+    assert "begin at different delays, 0 to 24" in problem_of(properties).message
     properties["vp"] = {"file": "vp.nc", "depth_step": 100}
     assert "vp.nc is no SEG-Y file" in problem_of(properties).message
 

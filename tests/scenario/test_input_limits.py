@@ -45,6 +45,8 @@ ODD = [
     ("e.csv", COUPLE + "1,2,3,10,20,30,4\n1,2,3,,,,4\n", "line 3: the mechanism is not complete"),
     ("e.csv", COUPLE.replace("st", "sd") + "1,2,3,10,20,30,4\n", "did you mean strike"),
     ("e.csv", COUPLE.replace("strike", "s") + "1,2,3,10,20,30,4\n", "no column strike"),
+    ("e.csv", "x,y,z,mxx,myy,mzz,mxy,mxz,magnitude\n1,2,3,1,2,3,4,5,6\n", "but no column myz"),
+    ("e.csv", "x,y,z,fx,fy,fz,moment\n1,2,3,1e9,,1e9,1e15\n", "line 2: the mechanism is not complete"),
     ("e.csv", "x,y,x,depth,moment\n1,2,3,4,5\n", "the column x stands twice"),
     ("s.csv", "name,longitude,latitude,depph\nA,1,2,3\n", "did you mean depth"),
     ("s.csv", "name,x,y,z\nA,1,1_0,3\n", "'1_0' is not a number"),

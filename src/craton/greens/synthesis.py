@@ -301,7 +301,7 @@ def moments_of(scenario, medium=None):
     Raises
     ------
     ScenarioError
-        There are none, others than moment tensors, or a file that cannot be read.
+        There are none, several shots, others than moment tensors, or a file that cannot be read.
     """
     from craton.survey import source_files
     from craton.survey.checks import source_problems
@@ -311,6 +311,12 @@ def moments_of(scenario, medium=None):
         raise ScenarioError(problems)
     sources = source_files.build_all(scenario, medium)
     wrong = [source for source in sources if source.moment is None]
+    if any(source.shot for source in sources):
+        refuse(
+            "source",
+            "seismograms are of sources that act together, not of several shots",
+            "give one shot after another",
+        )
     if wrong or not sources:
         words = "Green's functions are of moment tensors" if wrong else "there is no source"
         refuse("source", words, 'use kind = "moment_tensor"')

@@ -256,10 +256,14 @@ def _read_traces(path):
             if not (x.any() or y.any()):
                 x, y = (file.attributes(byte)[:] * scale for byte in (SOURCE_X, SOURCE_Y))
             interval = float(file.bin[segyio.BinField.Interval])
-            return file.trace.raw[:], x, y, interval, float(file.attributes(DELAY_BYTE)[0][0])
+            traces, delays = file.trace.raw[:], file.attributes(DELAY_BYTE)[:]
     except (OSError, RuntimeError, ValueError, IndexError, UserWarning) as error:
         reason = str(error).partition(", falling back")[0][:150]
         raise FileError(f"cannot read {path} as SEG-Y: {reason}") from error
+    if np.ptp(delays):
+        words = f"{path.name}: its traces begin at different delays, {delays.min()} to {delays.max()}"
+        raise FileError(words, "fill them up to one delay, bytes 109 and 110 of the trace headers")
+    return traces, x, y, interval, float(delays[0])
 
 
 def _grid(x, y, name):

@@ -51,7 +51,7 @@ def read(path):
     ]
     for line, row in zip(lines, rows):
         mechanism = _mechanism(row)
-        if mechanism is None or len(mechanism) == 1 and {*COUPLE} <= {*numbers}:
+        if mechanism is None or len(mechanism) == 1 and _begun(numbers):
             raise ValueError(f"line {line}: the mechanism is not complete; explosions stand in a file of their own")
     return [_sources(row, lines[n : n + 1], names and names[n : n + 1], origin)[0] for n, row in enumerate(rows)]
 
@@ -65,7 +65,7 @@ def _required(names):
     """Return the columns that no row may leave empty."""
     place = next((pair for pair in (("longitude", "latitude"), ("x", "y")) if {*pair} <= set(names)), None)
     heights = [name for name in ("depth", "z") if name in names]
-    mechanism, angles = _mechanism(names), [name for name in COUPLE if name in names]
+    mechanism = _mechanism(names)
     fault = ""
     if place is None:
         fault = "needs the columns longitude and latitude, or x and y"
@@ -76,8 +76,9 @@ def _required(names):
             "needs a mechanism: strike, dip, rake with moment or magnitude; the six of a moment tensor (mrr ... or "
             "mxx ...); fx, fy, fz; or moment of an explosion"
         )
-    elif angles and len(mechanism) == 1:
-        fault = f"has {', '.join(angles)}, but no column {', '.join(name for name in COUPLE if name not in names)}"
+    elif len(mechanism) == 1 and (begun := _begun(names)):
+        absent = [name for name in begun if name not in names]
+        fault = f"has {', '.join(name for name in begun if name in names)}, but no column {', '.join(absent)}"
     if fault:
         raise ValueError(f"it {fault}; its columns are {', '.join(names)}")
     return *place, *heights
@@ -88,6 +89,11 @@ def _mechanism(names):
     size = next(((name,) for name in ("moment", "magnitude") if name in names), None)
     kinds = [GLOBAL_CMT, LOCAL, FORCE, *([COUPLE + size, size] if size else [])]
     return next((columns for columns in kinds if set(columns) <= set(names)), None)
+
+
+def _begun(names):
+    """Return the columns of a mechanism some of which a table or a row has; None where it has none."""
+    return next((columns for columns in (GLOBAL_CMT, LOCAL, FORCE, COUPLE) if set(columns) & set(names)), None)
 
 
 def _sources(numbers, lines, names, origin):

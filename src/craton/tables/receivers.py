@@ -319,8 +319,8 @@ class Plane(Table):
 
 SnapshotName = matching(
     r"[A-Za-z0-9][A-Za-z0-9_.-]*",
-    "{value} is not a valid snapshot name",
-    "use letters, digits, _ and -: the name becomes a group of result.zarr",
+    "{value} is not a valid name",
+    "use letters, digits, _, - and ., a letter or digit first: the name becomes a group of result.zarr",
 )
 
 

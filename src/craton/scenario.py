@@ -8,7 +8,7 @@ Which class of tables a scenario is, is said by its method: `SCENARIOS` has the 
 
 from pydantic_core import PydanticCustomError
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, refuse_all
 from craton.methods import METHODS
 from craton.methods.finite_difference.options import Boundaries, Cpml, Domain, FiniteDifferenceScenario, Run, Sponge
 from craton.methods.gravity.options import (
@@ -123,8 +123,7 @@ def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
         With every problem found.
     """
     scenario, wrong = diagnose(values)
-    if wrong:
-        raise ScenarioError(wrong)
+    refuse_all(wrong)
     return scenario
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from craton.errors import Problem as Fault
-from craton.errors import ResourceError, ScenarioError, refuse
+from craton.errors import ResourceError, refuse, refuse_all
 
 
 def layer(scenario, parameters=("vp", "vs", "rho"), **options):
@@ -119,8 +119,7 @@ class Layer:
         ]
         if len({(f.dtype, f.device) for f in fields}) > 1:
             problems.append(Fault("layer", "the tensors differ in dtype or device", "move them with .to()"))
-        if problems:
-            raise ScenarioError(problems)
+        refuse_all(problems)
 
     def vector(self, fields):
         """Return the vector of parameters of tensors."""

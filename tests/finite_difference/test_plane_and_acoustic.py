@@ -156,6 +156,8 @@ def test_snapshots_of_the_plane(tmp_path, waves):
             assert series[name].dims == ("time", *(["component"] if vector else []), *shots, "z", "x")
             assert not vector or list(series.component.values) == ["E", "Z"]
             assert np.abs(series[name].values[-1]).max() > 0
+    never = plane(waves, many, snapshots=[taken[0] | {"every": 0.3}], time={"duration": 0.25})
+    assert "every 0.3 s, and the run ends at 0.25 s: none" in "".join(craton.plan(never).warnings)
 
 
 @pytest.mark.parametrize("size", cases([PLANE], SPACE))

@@ -90,8 +90,7 @@ def for_mtuq(store, source, folder, stations, sampling, force):
     if not has_obspy(folder):
         refuse("--mtuq", "ObsPy is not installed", "pip install obspy")
     database = open_store(store)
-    at = place_of(database, source)
-    database.write_mtuq(at, folder, sampling=sampling, stations=stations)
+    database.write_mtuq(place_of(database, source), folder, sampling=sampling, stations=stations)
 
 
 def seismograms(store, source, stations, sampling, quantities):

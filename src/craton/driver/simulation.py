@@ -10,7 +10,7 @@ from craton.driver import waves
 from craton.driver.job import Job
 from craton.driver.march import Observer
 from craton.driver.result import Result
-from craton.errors import ScenarioError, refuse
+from craton.errors import refuse, refuse_all
 from craton.methods.protocol import Reuse
 from craton.tables.fields import Table
 from craton.tables.problems import as_files
@@ -163,8 +163,7 @@ def changed(scenario, source=None, receivers=None, wavelet=None):
     others = {"source": source, "receivers": receivers}
     tables |= {name: _listed(value) for name, value in others.items() if value is not None}
     tables, problems = as_files(tables)
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     if wavelet is not None:
         sources = _listed(tables["source"])
         tables["source"] = [{**table, "wavelet": wavelet} for table in sources]

@@ -23,7 +23,7 @@ from craton.output.inputs import changed as changed_inputs
 from craton.output.inspection import inspect_run, named_damage
 from craton.output.store import FINISHED, KINDS, RESULT, kind_of, read_run, refuse_changed
 from craton.survey import wavelets
-from craton.survey.geography import in_corners, local_of
+from craton.survey.geography import in_corners, local, local_of
 from craton.survey.source_files import axes_of
 from craton.survey.sources import dyads
 from craton.tables.fields import choice, spatial
@@ -288,8 +288,6 @@ class Database:
         from craton.scenario import dumps
         from craton.survey import receivers
         from craton.survey.channels import channels as channels_of
-        from craton.survey.geography import local
-        from craton.survey.receivers import located
 
         scenario, chosen, quantities = self._changed(source), self._chosen(stations), quantities or (self.quantity,)
         for name in quantities:
@@ -298,7 +296,7 @@ class Database:
         sources = moments_of(scenario, self._medium)
         values = len(self.stations) * len(self.components)
         times = self._times(sources, sampling, duration, values)
-        places = located(receivers.build(scenario), scenario, sources)
+        places = receivers.located(receivers.build(scenario), scenario, sources)
         motion, step = scenario.domain.motion, times[1] - times[0]
         channels = [channel._replace(at=0.5) for channel in channels_of(len(places), (self.quantity,), motion)]
         samples = np.zeros((len(times), len(channels)))
@@ -387,8 +385,7 @@ class Database:
         axes = axes_of(scenario.source[0], scenario, np.array([point.xyz], float))[0].T
         units = [dyads(axes[a], axes[b]) / (1 + (a == b)) for a, b in TENSOR_AXES]
         rows = self._rows(np.array([point.xyz] * len(TENSOR), float), six_numbers(units))
-        labels = {"tensor": list(TENSOR)}
-        return self._labelled(labels, rows, point.wavelet, stations, sampling, duration)
+        return self._labelled({"tensor": list(TENSOR)}, rows, point.wavelet, stations, sampling, duration)
 
     def slopes(self, source, stations=None, sampling=None, duration=None):
         """Return how the records of a source change with its position: what inversions for a
@@ -524,11 +521,8 @@ class Database:
         strain = self._on_host(self._columns(chosen), rows)
         rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
         records = self._finite(self.synthesis.records(rates, wavelet.start, times))
-        coordinates = labels | {
-            "receiver": [self.stations[n] for n in chosen],
-            "component": list(self.components),
-            "time": times,
-        }
+        coordinates = labels | {"receiver": [self.stations[n] for n in chosen], "component": list(self.components)}
+        coordinates["time"] = times
         shape = tuple(map(len, coordinates.values()))
         return xr.DataArray(records.reshape(shape), coordinates, tuple(coordinates))
 
@@ -560,10 +554,8 @@ class Database:
 
     def _on_host(self, columns, rows):
         """`_strain` in the host's memory, whatever the machine holds at a time."""
-        parts = []
-        for group in self._fields.groups(columns):
-            strain = self._strain(group, rows)
-            parts.append(self._fields.machine.to_host(strain))
+        fields = self._fields
+        parts = [fields.machine.to_host(self._strain(group, rows)) for group in fields.groups(columns)]
         return np.concatenate(parts, axis=1)
 
     def _changed(self, source):
@@ -690,33 +682,14 @@ def wavelet_of_text(text):
 
 
 def place_of(store, source=None):
-    """Return the place of a source as a scenario has it, for `write_mtuq`.
-
-    Parameters
-    ----------
-    store : Database
-    source : table, dict, object, or list of these, optional
-        As of `Database.seismograms`; one source.
-
-    Returns
-    -------
-    list of float or dict
-        x, y, z, m; where the model lies on Earth longitude, latitude (degrees) and depth or elevation (m): couples are then in
-        true up, south and east.
-
-    Raises
-    ------
-    ScenarioError
-        There are several, or the place is outside of the volume.
+    """Return the place of a source of `Database.seismograms`, which is one, as a scenario has it: x, y, z, m; where the model
+    lies on Earth longitude, latitude (degrees) and depth or elevation (m), so that mechanisms are in true east, north and up.
     """
-    xyz = np.array(store.single_source(source).xyz, float)
-    domain = store.scenario_on_grid.domain
-    globe = getattr(domain, "globe", None)
-    if globe is None and domain.geographic is None:
-        return xyz.tolist()
-    if globe is None:
-        longitude, latitude = map(float, local_of(domain).degrees(*xyz[:2]))
+    xyz, domain = np.array(store.single_source(source).xyz, float), store.scenario_on_grid.domain
+    if globe := getattr(domain, "globe", None):
+        longitude, latitude, height = in_corners(globe, xyz[None], store.volume[0])[0].tolist()
+        return {"longitude": (longitude + 180) % 360 - 180, "latitude": latitude, "depth": -height}
+    if earth := local_of(domain):
+        longitude, latitude = map(float, earth.degrees(*xyz[:2]))
         return {"longitude": longitude, "latitude": latitude, "elevation": float(xyz[2])}
-    longitude, latitude, height = in_corners(globe, xyz[None], store.volume[0])[0].tolist()
-    longitude = (longitude + 180) % 360 - 180
-    return {"longitude": longitude, "latitude": latitude, "depth": -height}
+    return xyz.tolist()

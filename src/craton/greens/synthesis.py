@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import TENSOR_AXES
-from craton.errors import ScenarioError, refuse
+from craton.errors import refuse, refuse_all
 from craton.survey import leapfrog, wavelets
 from craton.survey.channels import FULL_STEP
 from craton.survey.source_arrays import Catalogue, FiniteFault
@@ -108,15 +108,13 @@ class Synthesis:
         """
         if self._last is not None and self._last[0] == key_of(wavelet):
             return self._last[1]
-        f = self.frequencies
+        f, highest = self.frequencies, self.max_frequency
         if isinstance(wavelet, SlipRate):
             spectrum = wavelet.spectrum(f, self.dt, self.needed)
         else:
             spectrum = np.fft.rfft(self.values(wavelet))[: len(f)] * self.interval / FINE
             spectrum = spectrum * np.exp(-2j * np.pi * f * wavelet.start)
-        highest = self.max_frequency
-        taper = leapfrog.taper(f, highest, BAND * highest)
-        out = spectrum * taper / wavelets.lowpass_spectrum(f, highest)
+        out = spectrum * leapfrog.taper(f, highest, BAND * highest) / wavelets.lowpass_spectrum(f, highest)
         self._last = key_of(wavelet), out, wavelet
         return out
 
@@ -206,8 +204,7 @@ class Synthesis:
     def end(self, wavelet):
         """Return the time up to which seismograms of a wavelet are complete, s."""
         last = self.start + (self.count - 1) * self.interval
-        steps = self.every * self.count
-        edge = wavelets.LOWPASS_SPAN / 2 / self.max_frequency + leapfrog.extra(steps) * self.dt
+        edge = wavelets.LOWPASS_SPAN / 2 / self.max_frequency + leapfrog.extra(self.every * self.count) * self.dt
         return last - edge + min(wavelet.start, 0.0)
 
     def lost(self, wavelet):
@@ -306,9 +303,7 @@ def moments_of(scenario, medium=None):
     from craton.survey import source_files
     from craton.survey.checks import source_problems
 
-    problems = source_problems(scenario)
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(source_problems(scenario))
     sources = source_files.build_all(scenario, medium)
     wrong = [source for source in sources if source.moment is None]
     if any(source.shot for source in sources):
@@ -341,6 +336,5 @@ def six_numbers(moment):
     """Return tensors as (n, 6): EE, NN, ZZ, EN, EZ, NZ."""
     moment = np.asarray(moment, float)
     if moment.ndim >= 2 and moment.shape[-2:] == (3, 3):
-        moment = moment.reshape(-1, 3, 3)
-        return np.stack([moment[:, a, b] for a, b in TENSOR_AXES], axis=1)
+        return np.stack([moment[..., a, b].ravel() for a, b in TENSOR_AXES], axis=1)
     return np.atleast_2d(moment)

@@ -121,8 +121,7 @@ def _moments_or_forces(numbers, lines):
         return {"moment": np.moveaxis(moment_tensor(values), -1, 0)}
     if names == LOCAL:
         xx, yy, zz, xy, xz, yz = values
-        tensors = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return {"moment": np.moveaxis(tensors, -1, 0)}
+        return {"moment": np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), -1, 0)}
     sizes = values[-1]
     if names[-1] == "magnitude":
         sizes = np.array([_moment_of(*row) for row in zip(lines, sizes.tolist())])

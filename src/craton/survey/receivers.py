@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from craton import io
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, refuse_all
 from craton.io.contents import Stations, unique_codes
 from craton.io.fdsn import seconds
 from craton.survey import event, geography, places
@@ -115,8 +115,7 @@ def build(scenario) -> Receivers:
     Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
     """
     entries, problems = collect(scenario)
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     cables, points = [], []
     for number, group in entries:
         entry = scenario.receivers[number]

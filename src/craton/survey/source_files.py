@@ -143,9 +143,9 @@ def axes_of(entry, scenario, xyz):
 
 def on_earth(entry) -> bool:
     """Whether a source stands at a longitude and latitude, so that its mechanism is in true east, north and up."""
-    if entry.at is None and entry.shots is None:
-        return _coordinates(entry) == "geographic"
     at = entry.at if entry.shots is None else entry.shots
+    if at is None:
+        return _coordinates(entry) == "geographic"
     return isinstance(getattr(at, "from_", at), Place)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, WithJsonSchema, model_validator
 
 from craton.conventions import DEVICES, GRADIENT_STORAGES, GRADIENT_SUMS, PARAMETER_SETS, QUANTITIES
-from craton.errors import ScenarioError
+from craton.errors import refuse_all
 from craton.misfits import MISFITS
 from craton.tables.consistency import problems
 from craton.tables.fields import (
@@ -296,8 +296,7 @@ class Document(Table):
 
     def __init__(self, /, **values):
         scenario, problems = diagnose(values, type(self))
-        if problems:
-            raise ScenarioError(problems)
+        refuse_all(problems)
         self.__setstate__(scenario.__getstate__())
 
     def __eq__(self, other):

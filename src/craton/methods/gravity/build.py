@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse_all
 from craton.methods.gravity import direct
 from craton.methods.gravity.operators import LANES, record
 from craton.methods.gravity.problem import problem
@@ -111,8 +111,7 @@ def build(scenario):
         laid = points.build(scenario.points, as_surface, prisms_scenario.read)
     except ValueError as error:
         problems.append(Problem("points", str(error)))
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     asked = scenario.gravity
     whole = prisms.union(ensembles)
     task = problem(whole.prisms, whole.density, laid.xyz, asked.fields, scenario.run.precision, asked.rtol)

@@ -11,7 +11,7 @@ import numpy as np
 
 from craton import io
 from craton.conventions import AXES
-from craton.errors import Problem, ScenarioError, refuse
+from craton.errors import Problem, ScenarioError, refuse, refuse_all
 from craton.io import netcdf
 from craton.io.contents import FileError
 from craton.io.netcdf import factor
@@ -127,8 +127,7 @@ def _merged(arrays, values, key):
         or array[dim].shape != first[dim].shape
         or not np.allclose(array[dim], first[dim], rtol=1e-6, atol=1e-6)
     ]
-    if wrong:
-        raise ScenarioError(wrong)
+    refuse_all(wrong)
     fields = {n: a.assign_coords({d: first[d] for d in first.dims}) for n, a in arrays.items()}
     for name, value in values.items():
         if name not in arrays and value is not None:

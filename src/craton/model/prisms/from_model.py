@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.conventions import AXES
-from craton.errors import ScenarioError
+from craton.errors import refuse_all
 from craton.io import netcdf
 from craton.model.media import cells as gridcells
 from craton.model.media import checks, earth, readers
@@ -50,9 +50,7 @@ def of_model(model, axes, reference=0.0):
             'Write reference = "mean" for the mean of each horizontal layer, or a density in kg/m3'
         )
     blocks = gridcells.Blocks(dict(zip(AXES, axes)))
-    wrong = earth.problems(model, blocks)
-    if wrong:
-        raise ScenarioError(wrong)
+    refuse_all(earth.problems(model, blocks))
 
     def density_of(model):
         return lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0]

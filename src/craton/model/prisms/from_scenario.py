@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ScenarioError, refuse_all
 from craton.io.units import LARGEST
 from craton.model.ground import surfaces
 from craton.model.prisms import ensembles as prisms
@@ -37,8 +37,7 @@ def build(tables):
             problems.append(Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error)))
         except ScenarioError as error:  # of the Earth model, with keys from its own scenario
             problems += [Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy) for p in error.problems]
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(problems)
     return built
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.errors import ScenarioError
+from craton.errors import refuse_all
 from craton.methods.spectral_element.equations.material import inertia
 from craton.methods.spectral_element.mesh import mesh_terms
 from craton.methods.spectral_element.mesh.mesh_terms import compiled
@@ -208,9 +208,7 @@ def scan_batch(geometry, sampler, moduli, elements, local, at_centres):
     element, centres, fluid = geometry.element, geometry.centres[elements], geometry.fluid[elements]
     places = centres[:, :, None] if at_centres else mesh_terms.coordinates(element, local) + centres[:, :, None]
     samples = sampler.at(places, centres, geometry.mesh.regions[elements])
-    problems = impossible(samples, centres, elements)
-    if problems:
-        raise ScenarioError(problems)
+    refuse_all(impossible(samples, centres, elements))
     edges, straight, quality, smallest = shape_statistics(local)
     limits, constant, varying = material_of(samples)
     slowest = slowest_in(samples)

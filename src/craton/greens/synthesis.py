@@ -18,6 +18,7 @@ from craton.errors import refuse, refuse_all
 from craton.survey import leapfrog, wavelets
 from craton.survey.channels import FULL_STEP
 from craton.survey.source_arrays import Catalogue, FiniteFault
+from craton.survey.sources import shots
 
 BAND = 1.3  # times max_frequency, up to which spectra are kept
 ALIASES = 1.66  # times max_frequency, where the spectrum of the pulse has fallen to 3e-8
@@ -306,7 +307,7 @@ def moments_of(scenario, medium=None):
     refuse_all(source_problems(scenario))
     sources = source_files.build_all(scenario, medium)
     wrong = [source for source in sources if source.moment is None]
-    if any(source.shot for source in sources):
+    if len(shots(scenario)) > 1:
         refuse(
             "source",
             "seismograms are of sources that act together, not of several shots",

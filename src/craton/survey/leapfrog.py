@@ -43,14 +43,20 @@ BLOCK = 1 << 19  # values of one FFT of several series: they stay in the cache
 
 
 def extra(steps):
-    """Return steps beyond the last one of a record that make it right up to its end: where the Airy
-    function has fallen to 1e-6.
+    """Return steps beyond the last one of a record of some steps, int, that make it right up to its end."""
+    return math.ceil(spread(steps)) + 10
 
-    Parameters
-    ----------
-    steps : int
+
+def spread(steps):
+    """Return the steps over which the Airy function of what happens after some steps, number or array, has fallen to 1e-6."""
+    return 5.5 * np.cbrt(np.maximum(steps, 0) / 8)
+
+
+def padded(n):
+    """Return how many values stand for n of a series that ends at rest: those behind are zeros, which its continuation mirrors. Without
+    them the map would move the echo of what is before the end into the series.
     """
-    return math.ceil(5.5 * (steps / 8) ** (1 / 3)) + 10
+    return n + n // 7 + 80
 
 
 def for_leapfrog(series, dt, shift=0.0, band=math.inf):

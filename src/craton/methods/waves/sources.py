@@ -253,7 +253,7 @@ def window_limits(d, catalogue):
     phase = np.minimum(math.pi * catalogue.highest(d.dt) * d.dt, leapfrog.NONE)
     early = np.maximum(end, 0) * (1 - np.cos(phase))
     low = np.clip(np.floor(onset - early - 1), 0, d.steps - 1).astype(np.int64)
-    high = np.clip(np.ceil(end + 1), low + 1, max(d.steps, 1)).astype(np.int64)
+    high = np.clip(np.ceil(end + leapfrog.spread(end) + 1), low + 1, max(d.steps, 1)).astype(np.int64)
     return low, high
 
 
@@ -274,8 +274,8 @@ def _corrected(d, source, low, high, most, band=math.inf) -> Iterator:
     for same in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
         for some in np.array_split(same, -(-len(same) // most)):
             first, last = int(low[some].min()), int(high[some].max())
-            series = source.series(some, d.start + (first + 0.5) * d.dt, d.dt, last - first)
-            yield some, first, leapfrog.for_leapfrog(series, d.dt, first + 0.5, band)
+            series = source.series(some, d.start + (first + 0.5) * d.dt, d.dt, leapfrog.padded(last - first))
+            yield some, first, leapfrog.for_leapfrog(series, d.dt, first + 0.5, band)[: last - first]
 
 
 # --- unit sources ----------------------------------------------------------------------------------

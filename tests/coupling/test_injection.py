@@ -239,6 +239,11 @@ def test_recordings_of_any_two_names_keep_arrays_of_their_own():
     assert len(plans[0].arrays) == len(plans[1].arrays)
 
 
+def test_a_recording_alone_has_the_steps_that_the_correction_of_its_end_takes():
+    extra = [craton.plan(craton.Scenario(**PLANE | {"receivers": at})).extra for at in (PLANE["receivers"], [])]
+    assert extra[0] == extra[1] > 0
+
+
 def test_a_recording_is_sought_beside_the_scenario(tmp_path):
     file = tmp_path / "basin.toml"
     file.write_text(dumps(craton.Scenario(**PLANE | taking(tmp_path / "regional"))).replace(f"{tmp_path}/", ""))

@@ -21,12 +21,12 @@ ROCK = {"vp": 3464, "vs": 2000, "rho": 2400}
 WATER = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000}
 
 
-def plane(duration=12.0, vp=2500, **boundaries):
+def plane(duration=12.0, vp=2500, step=None, **boundaries):
     """A plane of 40 x 30 points, vp / vs = 2.5, between A1 at the sides: it grows (numerics.md)."""
     return Scenario(
         domain={"origin": [-500, -750], "size": [1000, 750], "spacing": 25},
         model={"kind": "homogeneous", "vp": vp, "vs": 1000, "rho": 2400},
-        time={"duration": duration},
+        time={"duration": duration, "step": step},
         boundaries=boundaries or {"others": "a1"},
         source=[EXPLOSION | {"at": [10, -300]}],
         receivers=[{"name": "R", "at": [100, 0]}],
@@ -74,6 +74,11 @@ def test_what_cannot_grow_is_let_run_and_growth_is_seen_when_it_is_tenfold():
     growth = growth_of()
     step = seen(growth, lambda n: np.exp(-n / 400) + 1e-5 * np.exp(2 * np.log(20) / 5000 * n))
     assert 7000 > step > growth.since > 1000 and 1900 <= step - growth.since <= 3500
+
+
+def test_what_has_diverged_goes_with_the_impulse_of_the_sources_and_not_with_the_step():
+    limits = [craton.plan(plane(step=step)).limit for step in (2e-3, 1e-3)]
+    assert limits[0] == pytest.approx(limits[1], rel=1e-2)
 
 
 def test_nothing_is_looked_at_while_sources_act():

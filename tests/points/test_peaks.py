@@ -241,6 +241,15 @@ def test_east_is_true_east(results):
     assert off(true[:, sites], model[[1, 0, 2, 3]][:, sites]) < 1e-3  # the meridians converge
 
 
+def test_axes_of_a_map_are_those_of_the_records_of_a_station():
+    """Of a box that is turned by an angle whose rotation is not its inverse, nor the same for either component."""
+    tables = {"receivers": STATION, "peaks": [{"name": "ground", "quantities": ["pgv"]}], "time__duration": 0.4}
+    turned = {"longitude": 11, "latitude": 48, "azimuth": 30}
+    result = craton.run(scenario(**tables, domain__geographic=turned), progress=False, warn=False)
+    peaks = result.peaks["ground"].pgv[:3].sel(x=900, y=700, method="nearest")
+    assert off(peaks.values, np.abs(result.dataset.velocity[0]).max("time").values) < 0.02
+
+
 def test_intensity():
     """Of Worden et al. (2012), at both sides of the corner and at its limits."""
     peak = np.array([1e-6, 0.01, 0.1, 3.0])

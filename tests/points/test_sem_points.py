@@ -196,6 +196,9 @@ def test_both_sides_of_a_sea_floor_and_quantities_of_a_fluid():
     second = np.array([6 * x * y, 0, 12 * z**2, 3 * x**2, 0, 0]) / 100**2 / 1000
     close(recorded(d, "strain_rate", at, state), second, 1e-9, 1e-15)
     close(recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], 1e-12)
+    # on the floor pressure is that of the water, velocity that of the rock, which is at rest
+    close(recorded(d, "pressure", on_floor[0], state), 2 * 130 + 60 * 200, 1e-12)
+    assert (recorded(d, "velocity", on_floor[0], state) == 0).all()
     placed, *_ = recording(
         ElementSpace(d), channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10, "float64"
     )

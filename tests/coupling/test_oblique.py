@@ -7,6 +7,7 @@ from injectioncase import BOX, ROCK, RUN, STACK, WAVELET, exact, flat, problems,
 
 import craton
 from craton.driver.run import plan
+from craton.methods.waves.coupling.oblique import stack_of
 from craton.survey.layered_response import Stack, response
 
 HALF = Stack(*(np.array([v], float) for v in (0, 3000, 1700, 2400)))
@@ -63,6 +64,14 @@ def errors(wave, incidence, stack=STACK, **changes):
         expected *= np.array(signs)[:, None]
         misfits.append(misfit(velocity.sel(receiver=name).values, expected))
     return misfits, np.abs(velocity.sel(receiver="out").values).max() / np.abs(expected).max()
+
+
+def test_the_ground_is_that_of_the_layer_at_the_surface():
+    """With layers above it, or where the first one begins below it: waves were those of the first layer."""
+    soft = {"top": 500, "vp": 900, "vs": 400, "rho": 1500}
+    for above, top in (([soft], 100), ([soft, soft | {"top": 300}], 0), ([], -50)):
+        stack, problems = stack_of(flat("P", 25, **layers(*above, ROCK[0] | {"top": top}, ROCK[1])), "", BOX["from"])
+        assert not problems and all(np.array_equal(getattr(stack, name), v) for name, v in vars(STACK).items()), top
 
 
 @pytest.mark.parametrize("wave, incidence", [pytest.param("P", 25, marks=pytest.mark.long), ("SV", -20), ("SH", 30)])

@@ -234,9 +234,9 @@ def stack_of(scenario, key, corner):
         return None, [Problem(key, f"no plane wave: {words}", remedy)]
     ground = terrain.build(model)
     surface = domain.top if ground is None else float(np.ravel(ground.surface(*corner[:2]))[0])
-    below = [layer for n, layer in enumerate(layers) if n == 0 or layer.top < surface][::-1]
-    while len(below) > 1 and below[-2].top >= surface:
-        del below[-1]
+    # the first layer goes on above its top; those that end above the surface are not there
+    gone = sum(layer.top >= surface for layer in layers[1:])
+    below = layers[gone:][::-1]
     tops = [layer.top for layer in below[:-1]] + [surface]
     columns = (np.array([getattr(layer, name) for layer in below]) for name in ("vp", "vs", "rho"))
     return Stack(np.array(tops, float), *columns), []

@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from craton.backends import backend
 from craton.driver import waves
 from craton.driver.run import plan
 from craton.errors import Interrupted
+from craton.methods.waves.coupling.recorded import band_with
 from craton.output.recordings import open_recording
 from craton.scenario import dumps
 
@@ -242,6 +244,12 @@ def test_recordings_of_any_two_names_keep_arrays_of_their_own():
 def test_a_recording_alone_has_the_steps_that_the_correction_of_its_end_takes():
     extra = [craton.plan(craton.Scenario(**PLANE | {"receivers": at})).extra for at in (PLANE["receivers"], [])]
     assert extra[0] == extra[1] > 0
+
+
+def test_the_band_of_a_run_is_that_of_the_highest_of_its_waves():
+    waves_in = [SimpleNamespace(band=7.0), SimpleNamespace(band=3.0)]
+    assert [band_with(5.0, sources, waves_in) for sources in (["one"], [])] == [7.0, 7.0]
+    assert band_with(9.0, ["one"], waves_in) == 9.0 and band_with(np.inf, [], []) == np.inf
 
 
 def test_a_recording_is_sought_beside_the_scenario(tmp_path):

@@ -7,6 +7,7 @@ from fdcase import RICKER, box, cases, explosion, force, marched, moment_tensor,
 
 import craton
 from craton.errors import ScenarioError
+from craton.methods.waves import pictures
 from craton.survey import wavelets
 from craton.validation.compare import misfit
 
@@ -171,6 +172,15 @@ def test_acoustic_snapshots(tmp_path, size):
         acoustic, expected = (pictures[name].values for pictures in series)
         # float32; other sums of normal stresses
         assert np.abs(expected).max() > 0 and misfit(acoustic, expected) < 1e-5, name
+
+
+def test_pictures_are_centred_exactly_where_fields_are_linear():
+    """Also at both ends, where a neighbour is missing; the point behind the last half one has no meaning."""
+    for axis in range(3):
+        field = np.moveaxis(np.broadcast_to(np.arange(6.0) + 0.5, (4, 5, 6)).copy(), -1, 2 - axis)
+        np.moveaxis(field, 2 - axis, -1)[..., -1] = np.nan
+        shown = np.moveaxis(pictures.centred(field, [int(a == axis) for a in range(3)]), 2 - axis, -1)
+        assert np.array_equal(shown, np.broadcast_to(np.arange(6.0), shown.shape))
 
 
 # --- against what is known ---------------------------------------------------------------------------------------------------------------

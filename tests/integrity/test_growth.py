@@ -81,6 +81,12 @@ def test_what_has_diverged_goes_with_the_impulse_of_the_sources_and_not_with_the
     assert limits[0] == pytest.approx(limits[1], rel=1e-2)
 
 
+def test_what_has_diverged_in_a_fluid_is_a_pressure():
+    """Which a moment makes in a volume, however fast waves are."""
+    limits = [craton.plan(elements(WATER | {"vp": vp})).limit for vp in (1500, 3000)]
+    assert limits[0] == pytest.approx(limits[1], rel=1e-2)
+
+
 def test_nothing_is_looked_at_while_sources_act():
     assert not growth_of(quiet=np.inf).due(50_000)
     assert end_time([], ["a recording"]) == end_time([]) == np.inf

@@ -2,6 +2,7 @@
 
 import os
 from random import Random
+from types import SimpleNamespace
 
 import inversecase as small
 import numpy as np
@@ -12,7 +13,9 @@ from inversecase import CENTRAL, EXACT, Case, case_of, elements, force, long, pl
 import craton
 from craton.errors import ScenarioError
 from craton.methods.spectral_element.equations import absorbing_layer
+from craton.methods.waves.adjoint import unit_rows
 from craton.survey import filters, leapfrog
+from craton.survey.sources import PointSource
 
 
 @pytest.fixture
@@ -217,6 +220,17 @@ def test_gradients_by_sources(name, plain, of_elements):
         above, below = (value(number, changed(sources[number], e)) for e in (step, -step))
         assert float(part(slope)[number]) == pytest.approx((above - below) / (2 * step), rel=bound)
     assert slope.wavelet.dims == ("source", "step")
+
+
+def test_a_source_at_an_end_has_no_derivative_across_it():
+    """Of position x at x = 0, which is the end: central differences need both sides."""
+
+    def rows(sources):
+        return np.zeros(len(sources), int), np.array([s.xyz.sum() for s in sources]), np.arange(len(sources))
+
+    source = PointSource("end", np.zeros(3), None, np.ones(3), None)
+    of_units = unit_rows(SimpleNamespace(point_rows=rows), source, "force", 10.0, lambda xyz: xyz[:, 0] <= 0)
+    assert [weight.sum() for _, weight in of_units[3:]] == pytest.approx([0, 1, 1])
 
 
 def test_the_dataset_of_a_gradient(plain):

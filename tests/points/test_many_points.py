@@ -315,6 +315,21 @@ def test_rows_are_counted_before_they_are_made(top, any_count, tmp_path, monkeyp
         assert arrays[f"catalogue_{name}"].shape == values.shape and np.array_equal(rows, values.astype(rows.dtype))
 
 
+def test_a_sum_of_zeros_keeps_one_point():
+    index, weight = np.array([[3, 4], [5, 6]]), np.array([[0.0, 0.0], [0.0, 2.0]])
+    rows = tables.Rows.without_zeros(np.arange(2), index, weight)
+    assert (rows.counts.tolist(), rows.index.tolist(), rows.weight.tolist()) == ([1, 1], [3, 6], [0, 2])
+
+
+def test_no_traction_is_read_on_a_free_surface():
+    case = loads(smallcase.TEXT)
+    space = GridSpace(build.discretise(case, build.grid_of(case), source_files.build_all(case)))
+    assert space.d.free
+    (places,) = space.locate(np.array([[1040.0, 1130.0, space.d.grid.bounds("z")[1]]]))
+    read = {name: [*space.read("stress", name, places, np.arange(1))] for name in ("EE", "EN", "EZ", "NZ", "ZZ")}
+    assert [name for name, parts in read.items() if sum(part.counts.sum() for part in parts)] == ["EE", "EN"]
+
+
 @pytest.mark.parametrize("kind", ["csv", "cmtsolution"])
 def test_twenty_thousand_in_little_time(kind, tmp_path):
     """0.4 to 0.9 s beside other work; as single sources 20,000 took minutes."""

@@ -1,5 +1,7 @@
 """Maps of ground motion: measured at every step on the machine, as dense receivers would have them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import rasterio
@@ -11,9 +13,12 @@ from rasterio.warp import transform
 import craton
 from craton.cli import main
 from craton.errors import CratonError, Interrupted, ScenarioError
+from craton.methods.finite_difference import build
+from craton.methods.finite_difference.space import GridSpace
 from craton.output.ground_motion import response_spectra
 from craton.output.peaks import read, write
 from craton.report.shaking import intensity
+from craton.survey import source_files
 from craton.survey.geography import Local
 
 QUANTITIES = ["pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa"]
@@ -161,6 +166,15 @@ def test_below_topography_as_snapshots_of_the_highest_cells():
     assert np.array_equal(np.isfinite(cut.pgv.values[0][inner]), there) and 0 < there.mean() < 1
     assert np.isfinite(cut.pgv.values[0]).sum() == there.sum()
     assert off(cut.pgv.values[:3][inner][:, there], plane[inner][:, there]) < 1e-6
+
+
+def test_sites_at_the_ends_of_a_grid_below_topography_take_the_one_point_beside_them():
+    case = scenario(model={"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300, "topography": -200})
+    space = GridSpace(build.discretise(case, build.grid_of(case), source_files.build_all(case)))
+    _, ny, nx = space.d.grid.shape
+    for at, one in (([5, 0, 0], True), ([5, ny - 1, nx - 1], True), ([5, 3, 4], False)):
+        source = space.rows_of_sites(SimpleNamespace(points=np.array(at)[:, None]))[1][1].reshape(3, 2)
+        assert (source[:2, 0] == source[:2, 1]).all() == one and source[2, 0] != source[2, 1]
 
 
 # --- response spectra -------------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.methods.spectral_element.equations import time_step
 from craton.methods.spectral_element.ranks import rank_loads
 from craton.methods.waves.exchange import Sharing
-from craton.methods.waves.ranks import plan_of_rank
+from craton.methods.waves.ranks import local_sources, plan_of_rank
 from craton.model.globe import earth_chunk, prem
 from craton.model.globe.chunk import Chunk, chunk
 from craton.model.mesh import meshing, numbering
@@ -127,6 +127,20 @@ def test_sums_are_in_the_order_of_the_ranks():
     assert shared_points.points.tolist() == [3, 7] and list(shared_points.places) == [0, 1, 2]
     first, source = shared_points.rows({0: 0, 2: 2})
     assert first.tolist() == [0, 2, 5] and source.tolist() == [0, -1, 1, -1, 2]
+
+
+def test_an_item_stays_on_the_lowest_rank_that_has_one():
+    """Of rank 1, which has point 3 with rank 0 and 7 with rank 2, where both have an item too."""
+    team = SimpleNamespace(rank=1, swap=lambda arrays: {rank: np.ones_like(a) for rank, a in arrays.items()})
+    points = np.array([2, 3, 7, 9])
+    kept, values = Sharing(team, {0: np.array([3]), 2: np.array([7])}).assign_items(points, points, np.full(4, 5.0))
+    assert kept.tolist() == [2, 7, 9] and values.tolist() == [5, 6, 5]
+
+
+def test_values_for_a_map_stand_behind_those_of_lower_ranks():
+    """A message of none holds one."""
+    cut, taken = SimpleNamespace(move=lambda own: own), {1: np.array([20, 21]), 2: np.array([], int), 3: np.array([40])}
+    assert local_sources(np.array([40, 10, 21, 20]), np.array([3, 0, 1, 1]), taken, 0, cut).tolist() == [-4, 10, -2, -1]
 
 
 # --- plans of elements ------------------------------------------------------------------------------------------------------------------

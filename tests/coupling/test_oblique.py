@@ -116,6 +116,13 @@ def test_elements_have_the_exact_response_in_space():
     assert np.abs(velocity.sel(receiver="out").values).max() < 2e-3 * np.abs(expected).max()
 
 
+def test_a_box_of_elements_may_end_at_an_interface():
+    """Where the layers around it are those above or below, and no mean of both."""
+    tables = space()
+    tables["injection"][0] |= {"from": [800, 800, -400]}
+    assert plan(craton.Scenario(**tables | {"receivers": [{"name": "in", "at": [1320, 1050, -170]}]})).steps
+
+
 BLOCK = {"shape": "box", "min": [500, -10, -300], "max": [900, 10, -100], "dvs": -0.2}
 SPACED = {"origin": [0, -1500], "size": [3000, 1500], "spacing": 20, "waves": "SH"}
 IN_SPACE = {"wave": "P", "from": [600, 0, -1000], "to": [2400, 1, 0], "wavelet": WAVELET}

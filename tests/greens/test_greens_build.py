@@ -16,7 +16,8 @@ from craton.backends import cpu
 from craton.cli.app import main
 from craton.errors import ResourceError
 from craton.greens import fields, store
-from craton.greens.synthesis import SlipRate
+from craton.greens.synthesis import SlipRate, Synthesis
+from craton.methods.spectral_element.greens import elements_at
 from craton.scenario import dumps
 from craton.survey.wavelets import LOWPASS_SPAN
 
@@ -97,6 +98,27 @@ def test_wavelets_that_end_late_are_those_of_forward_runs(valley):
         computed = valley.seismograms(source, sampling=step / 2).velocity
         times = np.round((run.time.values - computed.time.values[0]) / (step / 2)).astype(int)
         assert misfit(computed[..., times], run) < bound, wavelet
+
+
+def test_a_wavelet_that_begins_early_has_its_end_as_much_earlier():
+    synthesis = Synthesis(0.01, -1.0, 4, 200, 5.0, "velocity")
+    ends = [synthesis.end(SimpleNamespace(start=start)) for start in (-0.5, 0.0, 0.7)]
+    assert ends[1] == ends[2] == pytest.approx(ends[0] + 0.5)
+
+
+def test_an_element_may_reach_a_little_beyond_its_nodes():
+    """Two elements of 100 m along z, the volume a little above, below or between them."""
+    corners = np.array([[x, y, z] for z in (0, 100, 200) for y in (0, 100) for x in (0, 100)], float)
+    mesh = SimpleNamespace(nodes=corners, elements=np.arange(8) + [[0], [4]])
+    d = SimpleNamespace(fluid=np.zeros(2, bool), globe=None, mesh=mesh)
+    for low, high, inside in (
+        (200.5, 300, [1]),
+        (201.5, 300, []),
+        (-50, -0.5, [0]),
+        (-50, -1.5, []),
+        (100.5, 150, [0, 1]),
+    ):
+        assert elements_at(d, np.array([0, 0, low]), np.array([50, 50, high])).tolist() == inside
 
 
 def test_sources_behind_the_end_of_a_store_give_nothing(valley):

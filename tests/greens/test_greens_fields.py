@@ -62,6 +62,9 @@ def test_what_is_left_out_is_lighter_than_allowed():
         assert 0 <= total - rest <= 2e-4 * total and first[n + 1] - first[n] < 400
     first, row, _ = fields.lightened(*rows, magnitude, 0.0)
     assert np.array_equal(np.sort(row[: first[1]]), np.sort(index[0]))
+    rows = np.array([0, 4]), np.arange(4), np.array([1.0, 1.0, 2.0, 4.0])
+    left = [fields.lightened(*rows, np.ones(4), spared)[1].tolist() for spared in (0.24, 0.25)]
+    assert left == [[0, 1, 2, 3], [2, 3]]  # as much as it may be, no more
 
 
 def test_fields_are_chunks_of_zarr_with_a_checksum(tmp_path):

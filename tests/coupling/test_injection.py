@@ -16,7 +16,7 @@ from craton.backends import backend
 from craton.driver import waves
 from craton.driver.run import plan
 from craton.errors import Interrupted
-from craton.methods.waves.coupling.recorded import band_with
+from craton.methods.waves.coupling import recorded
 from craton.output.recordings import open_recording
 from craton.scenario import dumps
 
@@ -248,8 +248,20 @@ def test_a_recording_alone_has_the_steps_that_the_correction_of_its_end_takes():
 
 def test_the_band_of_a_run_is_that_of_the_highest_of_its_waves():
     waves_in = [SimpleNamespace(band=7.0), SimpleNamespace(band=3.0)]
-    assert [band_with(5.0, sources, waves_in) for sources in (["one"], [])] == [7.0, 7.0]
-    assert band_with(9.0, ["one"], waves_in) == 9.0 and band_with(np.inf, [], []) == np.inf
+    assert [recorded.band_with(5.0, sources, waves_in) for sources in (["one"], [])] == [7.0, 7.0]
+    assert recorded.band_with(9.0, ["one"], waves_in) == 9.0 and recorded.band_with(np.inf, [], []) == np.inf
+
+
+def test_a_run_may_begin_with_the_first_stress_that_was_recorded():
+    """Which it takes a step later: the row before its start."""
+    values = np.array([[0, 0], [0, 1], [1, 1], [1, 1]], np.float32)  # of a velocity and a stress
+    source = SimpleNamespace(
+        path="", name="", values=values, columns=lambda places, low, high: values[low:high, places]
+    )
+    wave = SimpleNamespace(recorded=source, shift=lambda start: 2.0, key="injection.0", about={"start": 0.0})
+    d = SimpleNamespace(start=2.0, steps=2, precision="float32")
+    taken = recorded.values_of(d, wave, np.arange(2), [False, True])
+    assert taken.shape == (2, 2) and taken.read.largest.tolist() == [1, 1]
 
 
 def test_a_recording_is_sought_beside_the_scenario(tmp_path):

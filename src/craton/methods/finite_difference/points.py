@@ -297,8 +297,7 @@ def in_matter(d, field, index, weight, beside_fluid):
     if not beside_fluid and at[0].max() + 1 < d.vacuum_planes[0]:
         return weight
     low = [int(a.min()) for a in at]
-    # The box ends a point later: a shear point carries the mean of the cells before and behind it.
-    box = [v for a, first, size in zip(at, low, d.grid.shape) for v in (first, min(int(a.max()) + 2, size))]
+    box = [v for a, first in zip(at, low) for v in (first, int(a.max()) + 1)]
     use = usable_points(d, box, d.half(field), False if beside_fluid else None)
     use = use[tuple(a - first for a, first in zip(at, low))]
     kept, total = (weight * use).sum(1), weight.sum(1)

@@ -364,6 +364,9 @@ def test_plane_wave_directions():
         entry = Spec(wave=wave, azimuth=azimuth, height=-2000, velocity=1.0, wavelet=wavelet)
         plane = sources.plane_wave(entry, "p", scenario(geographic="").domain, medium)
         assert np.allclose(plane.direction, expected) and plane.speed == (5000 if wave == "P" else 2900)
+        entry.azimuth += 20  # that of y, HERE
+        turned = sources.plane_wave(entry, "p", scenario().domain, medium)
+        assert np.allclose(turned.direction, expected)
 
 
 def test_impossible_fibres_and_plane_waves():

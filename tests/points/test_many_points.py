@@ -12,13 +12,14 @@ import obspy
 import pytest
 import smallcase
 import xarray as xr
-from common import difference
+from common import difference, refused
 from obspy.io.stationxml.core import validate_stationxml
 
 import craton
 from craton import io
 from craton.driver import waves
 from craton.driver.observers import record as records
+from craton.errors import ScenarioError
 from craton.greens.synthesis import parts_of
 from craton.io import limits, seismograms, stationxml
 from craton.io.contents import FileError
@@ -364,6 +365,15 @@ def test_many_with_a_fault_or_unlike_the_others_are_refused(tmp_path, monkeypatc
         (tmp_path / "c").write_text(text.replace(old, new))
         with pytest.raises((FileError, ValueError), match=message):
             io.read(tmp_path / "c", "source", kind)
+
+
+def test_a_source_of_no_duration_in_a_catalogue_needs_a_wavelet(any_count, tmp_path):
+    any_count(True)
+    rows = [line.split(",") for line in table(5).splitlines()]
+    rows[3][8] = "0"
+    (tmp_path / "c.csv").write_text("\n".join(map(",".join, rows)))
+    refused(ScenarioError, "source 3 has no duration", source_files.build_all, scenario(tmp_path / "c.csv"))
+    assert len(source_files.build_all(scenario(tmp_path / "c.csv", more=RICKER))) == 1
 
 
 def test_single_sources_of_a_catalogue(any_count, tmp_path):

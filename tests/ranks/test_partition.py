@@ -17,6 +17,7 @@ import craton
 from craton.cli import main
 from craton.core import elements as sharing
 from craton.core.partition import split
+from craton.driver.observers.snapshots import Tiling
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.methods.spectral_element.equations import time_step
 from craton.methods.spectral_element.ranks import rank_loads
@@ -141,6 +142,13 @@ def test_values_for_a_map_stand_behind_those_of_lower_ranks():
     """A message of none holds one."""
     cut, taken = SimpleNamespace(move=lambda own: own), {1: np.array([20, 21]), 2: np.array([], int), 3: np.array([40])}
     assert local_sources(np.array([40, 10, 21, 20]), np.array([3, 0, 1, 1]), taken, 0, cut).tolist() == [-4, 10, -2, -1]
+
+
+def test_a_rank_behind_the_last_tile_of_a_picture_has_none():
+    """Four points in tiles of two, of three ranks along x."""
+    partition = [SimpleNamespace(place=(0, 0, n)) for n in range(3)]
+    tiles = Tiling(SimpleNamespace(lattice={"x": (0, 4, 1)}), partition, {"x": 2}, {"x": 2})
+    assert [tiles.region(rank) for rank in range(3)] == [{"x": (0, 2)}, {"x": (2, 4)}, None]
 
 
 # --- plans of elements ------------------------------------------------------------------------------------------------------------------

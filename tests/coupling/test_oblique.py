@@ -7,7 +7,7 @@ from injectioncase import BOX, ROCK, RUN, STACK, WAVELET, exact, flat, problems,
 
 import craton
 from craton.driver.run import plan
-from craton.methods.waves.coupling.oblique import stack_of
+from craton.methods.waves.coupling.oblique import plane_incident, stack_of
 from craton.survey.layered_response import Stack, response
 
 HALF = Stack(*(np.array([v], float) for v in (0, 3000, 1700, 2400)))
@@ -114,6 +114,14 @@ def test_elements_have_the_exact_response_in_space():
     expected = np.array([*np.outer(travel, radial), up])
     assert misfit(velocity.sel(receiver="in").values, expected) < 5e-3
     assert np.abs(velocity.sel(receiver="out").values).max() < 2e-3 * np.abs(expected).max()
+
+
+def test_the_azimuth_of_the_model_is_taken_off():
+    turned = space()
+    turned["domain"] |= {"geographic": {"longitude": 11, "latitude": 48, "azimuth": 25}}
+    turned["injection"][0] |= {"azimuth": 60 + 25}
+    cases = [craton.Scenario(**tables) for tables in (space(), turned)]
+    assert np.allclose(*(plane_incident(case, "", case.injection[0])[0].travel for case in cases))
 
 
 def test_a_box_of_elements_may_end_at_an_interface():

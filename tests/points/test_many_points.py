@@ -316,6 +316,11 @@ def test_rows_are_counted_before_they_are_made(top, any_count, tmp_path, monkeyp
         assert arrays[f"catalogue_{name}"].shape == values.shape and np.array_equal(rows, values.astype(rows.dtype))
 
 
+def test_channels_by_their_numbers_are_those_in_turn():
+    every = Channels(3, [("velocity", tuple("ENZ")), ("pressure", ("P",)), ("rotation_rate", tuple("ENZ"))], shots=2)
+    assert [every[n] for n in range(len(every))] == list(every) and every[-1] == list(every)[-1]
+
+
 def test_a_sum_of_zeros_keeps_one_point():
     index, weight = np.array([[3, 4], [5, 6]]), np.array([[0.0, 0.0], [0.0, 2.0]])
     rows = tables.Rows.without_zeros(np.arange(2), index, weight)

@@ -7,6 +7,7 @@ from inversecase import BOTH, BY_Q, EXACT, FIBRE, FLOOR, GRID, LOSSY, SH, SOLID,
 
 import craton
 from craton.errors import ResourceError, ScenarioError
+from craton.inverse.parameters import problems
 from craton.methods import METHODS
 
 LOSSY_SEA = GRID["attenuation in water and soil"]
@@ -135,3 +136,10 @@ def test_wrong_q_is_told():
     problem = craton.Problem(scenario(**LOSSY_SEA), parameters=BY_Q)
     for factor, words in ((1.3, ["Q below 20, ", "lowest_q"]), (-1, "below zero"), (np.nan, "finite")):
         refused(ScenarioError, words, problem.data, factor * problem.m0)
+
+
+def test_sh_waves_of_layered_media_are_as_fast_as_their_faster_direction():
+    for c44, c66 in ((2e10, 1e10), (1e10, 2e10)):
+        cells = tuple(np.full(2, value) for value in (2500.0, 6e10, 1e10, 6e10, c44, c66))
+        for carried, count in ((2800.0, 1), (2850.0, 0)):  # m/s; sqrt(2e10 / 2500) = 2828
+            assert len(problems(cells, carried, "SH", cells, None, "cells")) == count

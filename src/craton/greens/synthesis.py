@@ -308,11 +308,8 @@ def moments_of(scenario, medium=None):
     sources = source_files.build_all(scenario, medium)
     wrong = [source for source in sources if source.moment is None]
     if len(shots(scenario)) > 1:
-        refuse(
-            "source",
-            "seismograms are of sources that act together, not of several shots",
-            "give one shot after another",
-        )
+        words = "seismograms are of sources that act together, not of several shots"
+        refuse("source", words, "give one shot after another")
     if wrong or not sources:
         words = "Green's functions are of moment tensors" if wrong else "there is no source"
         refuse("source", words, 'use kind = "moment_tensor"')

@@ -52,11 +52,10 @@ def warnings(scenario, built, start) -> list[str]:
     for i, entry in enumerate(scenario.source):
         if asked := _suspicious_depth(scenario, entry):
             texts.append(f"source.{i}.file: {asked[0]}")
+    end = scenario.time.duration
     for row in scenario.snapshots:
-        if row.every > scenario.time.duration * (1 + 1e-9):
-            texts.append(
-                f'snapshots "{row.name}": every {row.every:g} s, and the run ends at {scenario.time.duration:g} s: none'
-            )
+        if row.every > end * (1 + 1e-9):
+            texts.append(f'snapshots "{row.name}": every {row.every:g} s, and the run ends at {end:g} s: none')
     return [*texts, *event.warnings(scenario)]
 
 

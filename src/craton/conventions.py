@@ -77,6 +77,11 @@ GRAVITY = {
 }
 
 
+def in_order(names):
+    """Return names of quantities, velocity first: a store sorts them by name."""
+    return [name for name in dict.fromkeys((*QUANTITIES, *names)) if name in names]
+
+
 def recorded_as(quantity):
     """Return the quantity that a run records for one: the rate of what is integrated after the run,
     the integral of what is differentiated, else the quantity itself.

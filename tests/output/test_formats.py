@@ -276,8 +276,8 @@ def test_the_component_and_quantity_that_are_asked_for_are_written(shot, tmp_pat
 def test_mistakes_are_named(survey, shot, tmp_path, capsys):
     (tmp_path / "there.sgy").write_text("")
     for out, words, message, code in (
-        (shot, "x.sgy --component Z", "pressure has no components", 2),
-        (shot, "x.sgy --component Z", "--quantity velocity --component Z", 2),
+        (shot, "x.sgy --quantity pressure --component Z", "pressure has no components", 2),
+        (shot, "x.sgy --quantity pressure --component Z", "--quantity velocity --component Z", 2),
         (shot, "x.sgy --quantity velocity --component Q", "no component Q", 2),
         (shot, "x.mseed --component Q", "no quantity has a component Q", 2),
         (shot, "x.mseed --quantity velocty", 'did you mean "velocity"', 2),

@@ -8,7 +8,7 @@ from tree import texts, walked
 
 CEILINGS = {  # what is counted: at most so many, and how far below that the ceiling is lowered
     "lines of Python": (47_040, 100),
-    "lines of docstrings": (22_626, 100),
+    "lines of docstrings": (22_622, 100),
     "files": (441, 3),
     "hasattr and getattr with a default": (192, 3),
     "isinstance of craton's own classes": (87, 3),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from craton.cli.check import known, refuse_no_results, refuse_present, results_of, whole
 from craton.cli.command import Force, argument, flag, option
+from craton.conventions import in_order
 from craton.errors import refuse
 from craton.text import listed
 
@@ -53,9 +54,8 @@ def written(row, path, out, quantity, component, shot, series, rotate):
     elif row.holds == "gather":
         dataset = along_fibres(out, quantity, shot)
         dataset = waveforms(out, shot, rotate) if dataset is None else dataset
-        if quantity is not None or component is not None:
-            dataset = selected(dataset, quantity, component)
-        write(dataset, path)
+        quantity = quantity or next(iter(quantities_of(dataset)))
+        write(selected(dataset, quantity, component), path)
     else:
         dataset = selected(waveforms(out, shot, rotate), quantity, component)
         if "shot" in dataset.dims:
@@ -139,16 +139,11 @@ def along_fibres(out, quantity=None, shot=None):
 
 
 def quantities_of(dataset):
-    """Return the names of the components of each recorded quantity: dict of str to list of str.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    """
+    """Return the names of the components of each quantity that receivers recorded: dict of str to list of str."""
     dims = {
-        name: next((d for d in ("component", "tensor") if d in array.dims), None)
-        for name, array in dataset.data_vars.items()
-        if "receiver" in array.dims
+        name: next((d for d in ("component", "tensor") if d in dataset[name].dims), None)
+        for name in in_order(dataset.data_vars)
+        if "receiver" in dataset[name].dims
     }
     return {name: [] if d is None else [*map(str, dataset[d].values)] for name, d in dims.items()}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.conventions import QUANTITIES
+from craton.conventions import in_order
 from craton.errors import CratonError
 from craton.io.contents import FileError, MissingLibrary
 from craton.io.libraries import library, written
@@ -68,9 +68,7 @@ def write_gathers(dataset, path, quantity=None, component=None):
 
 def _traces_of(dataset, quantity=None, component=None):
     """Return samples (shots, receivers, components, time), float32, and the names of the components; see `write_gathers`."""
-    # a store sorts them by name, and velocity comes first
-    in_order = dict.fromkeys((*QUANTITIES, *dataset.data_vars))
-    waves = [name for name in in_order if name in dataset.data_vars and "receiver" in dataset[name].dims]
+    waves = [name for name in in_order(dataset.data_vars) if "receiver" in dataset[name].dims]
     quantity = quantity or next(iter(waves), None)
     if quantity not in waves:
         raise CratonError(f"{quantity} was not recorded; recorded are {', '.join(waves) or 'none'}")

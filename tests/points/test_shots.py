@@ -203,9 +203,9 @@ def test_shots_begin_together():
 def test_space_is_asked_for_all_waveforms():
     """In double precision, and of quantities that follow from one that is recorded."""
     write("more.toml", run__precision="float64", output={"waveforms": ["velocity", "displacement"]})
-    kept = survey("more.toml").dataset
+    data = survey("more.toml").dataset
     prepared = shots.prepare(craton.load("more.toml"))
-    assert prepared.nbytes_kept == kept.velocity.nbytes + kept.displacement.nbytes and kept.velocity.dtype == float
+    assert prepared.nbytes_kept == data.velocity.nbytes + data.displacement.nbytes and data.velocity.dtype == float
 
 
 def test_each_kind_of_scenario_has_its_command(tmp_path, capsys):

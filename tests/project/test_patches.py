@@ -32,26 +32,22 @@ def test_patch_applies_and_touches_few_files(patch):
         assert done.returncode == 0, done.stderr
 
 
+def files_of_tests(patch):
+    """Files of tests that a patch has."""
+    return sorted(set(re.findall(r"^diff --git a/(tests/\S+)", patch.read_text(encoding="utf-8"), re.MULTILINE)))
+
+
 @pytest.mark.long
-@pytest.mark.skipif(not shutil.which("git"), reason="patches are applied by git")
-@pytest.mark.parametrize("patch", sorted(FOLDER.glob("*.patch")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("patch", filter(files_of_tests, sorted(FOLDER.glob("*.patch"))), ids=lambda path: path.stem)
 def test_tests_of_a_patch_are_collected(patch, tmp_path):
     """What they import is there; whoever changes a patch runs them, which takes minutes."""
-    files = sorted(set(re.findall(r"^diff --git a/(tests/\S+)", patch.read_text(encoding="utf-8"), re.MULTILINE)))
-    if not files:
-        pytest.skip("it has no tests")
     for folder in ("src", "tests", "docs", "bench"):
         shutil.copytree(
             ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "build", "*.png")
         )
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for words in (
-        ["git", "apply", str(patch)],
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *files],
-    ):
-        environment = os.environ | {
-            "PYTHONPATH": str(tmp_path / "src"),
-            "GIT_CEILING_DIRECTORIES": str(tmp_path.parent),
-        }
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src"), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *files_of_tests(patch)]
+    for words in (["git", "apply", str(patch)], collect):
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr

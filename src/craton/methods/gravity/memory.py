@@ -74,13 +74,13 @@ def _far(problem, machine):
     part = problem.prisms[:count]
     nodes = len(tree.grow(tree.sort(part, leaf)[1], len(part), leaf)[0])
     degree = far.degree_for(problem.rtol)
-    kept, whole = (16 * len(tree.terms(n)) for n in (degree, degree + 2))
+    series, whole = (16 * len(tree.terms(n)) for n in (degree, degree + 2))
     cartesian = 8 * len(tree.monomials(degree + 2))
     single = problem.precision == "float32"
     walk = far.tile_points(problem, machine.width)
     growing = nodes * (cartesian + 2 * whole) + TREE[0] * len(part)
-    making = nodes * (whole + 3 * kept) + TREE[1] * len(part)
-    walking = nodes * kept * (1 if single else 2) + TREE[2][single] * len(part)
+    making = nodes * (whole + 3 * series) + TREE[1] * len(part)
+    walking = nodes * series * (1 if single else 2) + TREE[2][single] * len(part)
     return 2 * _fields(problem) + max(growing, making, walking + LOADED * walk)
 
 

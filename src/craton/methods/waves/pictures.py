@@ -34,8 +34,8 @@ def picture_steps(d, every, place):
         steps = np.arange(int(first), last + 1)
         return steps, d.start + (steps + place) * d.dt
     first, end = np.floor([d.start / every + ROUNDING, d.end / every + ROUNDING])
-    wanted = np.arange(max(first, 0) + 1, end + 1) * every
-    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, last).astype(int))
+    times = np.arange(max(first, 0) + 1, end + 1) * every
+    steps = np.unique(np.clip(np.rint((times - d.start) / d.dt - place), 0, last).astype(int))
     return steps, d.start + (steps + place) * d.dt
 
 
